@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Defaults that a user may override; none of them changes CMAKE_<LANG>_FLAGS.
+
+# Directory-scoped: applies to polyscan's own targets, also when polyscan is a sub-project.
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+
+if(POLYSCAN_CUDA AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+    set(CMAKE_CUDA_ARCHITECTURES 89) # machine code for 89, and PTX for anything newer
+endif()
+
+if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+endif()
+
+get_property(polyscan_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(NOT polyscan_multi_config AND NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+unset(polyscan_multi_config)
+
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(POLYSCAN_CCACHE ccache DOC "Compiler cache, used when found")
+mark_as_advanced(POLYSCAN_CCACHE)
+if(POLYSCAN_CCACHE)
+    foreach(polyscan_language CXX CUDA)
+        if(NOT DEFINED CMAKE_${polyscan_language}_COMPILER_LAUNCHER)
+            set(CMAKE_${polyscan_language}_COMPILER_LAUNCHER "${POLYSCAN_CCACHE}")
+        endif()
+    endforeach()
+    unset(polyscan_language)
+endif()

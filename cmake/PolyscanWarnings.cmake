@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# polyscan_own: what every target of this project, and no target of a user, is compiled with:
+# warnings, sanitizers, and the flags that keep floating-point results bit-exact. Link it PRIVATE.
+
+add_library(polyscan_own INTERFACE)
+
+set(polyscan_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+# nvcc's generated host code is not pedantic, so -Wpedantic stays with plain C++.
+set(polyscan_cuda_warnings -Wall,-Wextra,-Wshadow)
+if(POLYSCAN_WERROR)
+    list(APPEND polyscan_warnings -Werror)
+endif()
+target_compile_options(polyscan_own INTERFACE
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:${polyscan_warnings}>"
+    "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=${polyscan_cuda_warnings}>")
+# g++ 12 warns about overlaps of 2^63 bytes in its own std::string (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(polyscan_own INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>")
+endif()
+# clang warns where a loop that may be vectorised cannot be: with operators on std::string, for one.
+target_compile_options(polyscan_own INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-Wno-pass-failed>")
+if(POLYSCAN_WERROR)
+    target_compile_options(polyscan_own INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Werror=all-warnings>")
+endif()
+
+if(POLYSCAN_SANITIZE)
+    target_compile_options(polyscan_own INTERFACE
+        "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${POLYSCAN_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer;-g>"
+        "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler=\"-fsanitize=${POLYSCAN_SANITIZE}\" -Xcompiler=-fno-omit-frame-pointer>")
+    target_link_options(polyscan_own INTERFACE "-fsanitize=${POLYSCAN_SANITIZE}")
+endif()
+target_link_libraries(polyscan_own INTERFACE polyscan_bit_exact)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Copying past the caches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__unix__)
+#include <unistd.h>
+#endif
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace polyscan::host {
+
+/// Size of the last-level cache.
+inline std::size_t last_level_bytes() {
+    static const std::size_t bytes = [] {
+        long found = 0;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+        found = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+        return found > 0 ? static_cast<std::size_t>(found) : std::size_t{32} << 20;
+    }();
+    return bytes;
+}
+
+/// Copies with non-temporal stores, which spare reading the destination into the cache first. They are not ordered with
+/// other stores: `order_past_caches` comes after the last of them.
+inline void copy_past_caches(void* to, const void* from, std::size_t bytes) {
+#if defined(__SSE2__)
+    constexpr std::size_t line = 64;
+    auto* const target = static_cast<std::byte*>(to);
+    const auto* const source = static_cast<const std::byte*>(from);
+    // Incomplete lines go the ordinary way; others may write the rest of them.
+    const std::size_t head = std::min(bytes, (line - reinterpret_cast<std::uintptr_t>(to) % line) % line);
+    std::memcpy(target, source, head);
+    std::size_t i = head;
+    for (; i + line <= bytes; i += line)
+        for (std::size_t part = 0; part < line; part += sizeof(__m128i))
+            _mm_stream_si128(reinterpret_cast<__m128i*>(target + i + part),
+                             _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i + part)));
+    std::memcpy(target + i, source + i, bytes - i);
+#else
+    std::memcpy(to, from, bytes);
+#endif
+}
+
+/// Makes what this thread has written past the caches part of what its next release publishes.
+inline void order_past_caches() {
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+} // namespace polyscan::host

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the verbs accept as input and output, reduced to an iterator and a length:
+///  - contiguous ranges (std::vector, std::array, std::span, ...): their data pointer;
+///  - other random-access ranges with a size, as input only (std::views::iota, transformed views, ...);
+///  - rank-1 views with `data_handle()` (std::mdspan) or `data()` and `extent(0)` (Kokkos::View), stride 1;
+///  - `counted(iterator, n)`: any random-access iterator and a length; device pointers go this way;
+///  - a bare pointer, as output only: its length cannot be checked.
+#pragma once
+
+#include <concepts>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include <polyscan/error.hpp>
+#include <polyscan/tile.hpp>
+
+namespace polyscan {
+
+/// An iterator and a number of elements.
+template <class Iterator>
+struct counted_view {
+    Iterator begin;
+    index_type size;
+};
+
+/// `n` elements from `first`, which may be a pointer into any memory that the backend can reach, or a random-access
+/// iterator that the backend's device can dereference.
+template <std::random_access_iterator Iterator>
+counted_view<Iterator> counted(Iterator first, std::integral auto n) {
+    if (std::cmp_less(n, 0)) reject("counted", "the number of elements must not be negative");
+    return {first, static_cast<index_type>(n)};
+}
+
+namespace detail {
+
+inline constexpr index_type unknown_size = -1;
+
+template <class T>
+inline constexpr bool is_counted_view = false;
+template <class Iterator>
+inline constexpr bool is_counted_view<counted_view<Iterator>> = true;
+
+template <class T>
+concept mdspan_like = requires(const T& view) {
+    view.data_handle();
+    view.extent(0);
+    view.stride(0);
+    { T::rank() } -> std::convertible_to<std::size_t>;
+};
+
+// Kokkos::View: `rank` is a static member that converts to an integer. Newer ones look like std::mdspan, too, but their
+// data handle is more than a pointer.
+template <class T>
+concept kokkos_view_like = requires(const T& view) {
+    view.data();
+    view.extent(0);
+    view.stride(0);
+    static_cast<std::size_t>(T::rank);
+    typename T::memory_space;
+    typename T::array_layout;
+};
+
+// False for layouts that carry a stride of their own; others have stride 1 in rank 1.
+template <class Layout>
+inline constexpr bool has_unit_stride = true;
+template <class Layout>
+    requires requires { Layout::is_extent_constructible; }
+inline constexpr bool has_unit_stride<Layout> = Layout::is_extent_constructible;
+
+// Pointers stay pointers and contiguous iterators become pointers, so that a call with a vector and one with a span are
+// the same instantiation, and addresses can be compared.
+template <class Iterator>
+auto plain(Iterator iterator) {
+    if constexpr (std::is_pointer_v<Iterator>)
+        return iterator;
+    else if constexpr (std::contiguous_iterator<Iterator>)
+        return std::to_address(iterator);
+    else
+        return iterator;
+}
+
+template <class View>
+auto strided_pointer(const View& view, auto* data, const char* argument) {
+    if (static_cast<index_type>(view.extent(0)) > 1 && static_cast<index_type>(view.stride(0)) != 1)
+        reject(argument, "a rank-1 view must have stride 1");
+    return counted_view<decltype(data)>{data, static_cast<index_type>(view.extent(0))};
+}
+
+template <class T>
+auto as_counted(T&& source, const char* argument) {
+    using type = std::remove_cvref_t<T>;
+    if constexpr (is_counted_view<type>) {
+        return counted_view<decltype(plain(source.begin))>{plain(source.begin), source.size};
+    } else if constexpr (std::is_pointer_v<type>) {
+        return counted_view<type>{source, unknown_size};
+    } else if constexpr (kokkos_view_like<type>) {
+        static_assert(static_cast<std::size_t>(type::rank) == 1, "polyscan scans rank-1 views; take a rank-1 subview");
+        static_assert(has_unit_stride<typename type::array_layout>,
+                      "polyscan scans contiguous views; copy a strided view to a contiguous one first");
+        return strided_pointer(source, source.data(), argument);
+    } else if constexpr (mdspan_like<type>) {
+        static_assert(type::rank() == 1, "polyscan scans rank-1 views; take a rank-1 subview");
+        return strided_pointer(source, source.data_handle(), argument);
+    } else {
+        static_assert(
+            std::ranges::random_access_range<T> && std::ranges::sized_range<T>,
+            "polyscan needs a random-access range with a size, a rank-1 view, or polyscan::counted(iterator, n)");
+        if constexpr (std::ranges::contiguous_range<T>) {
+            auto* data = std::ranges::data(source);
+            return counted_view<decltype(data)>{data, static_cast<index_type>(std::ranges::size(source))};
+        } else {
+            return counted_view<std::ranges::iterator_t<T>>{std::ranges::begin(source),
+                                                            static_cast<index_type>(std::ranges::size(source))};
+        }
+    }
+}
+
+// const T* whatever the caller's constness: reading is all that happens to an input.
+template <class Iterator>
+auto read_only(Iterator iterator) {
+    if constexpr (std::is_pointer_v<Iterator>)
+        return static_cast<const std::remove_pointer_t<Iterator>*>(iterator);
+    else
+        return iterator;
+}
+
+} // namespace detail
+} // namespace polyscan
