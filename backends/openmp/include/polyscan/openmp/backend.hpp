@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The OpenMP backend. All policies, any length, any number of threads, any copyable accumulator.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <polyscan/backend.hpp>
+#include <polyscan/openmp/grid/domino.hpp>
+#include <polyscan/openmp/grid/look_back.hpp>
+#include <polyscan/openmp/grid/prefix_server.hpp>
+#include <polyscan/openmp/grid/single_block.hpp>
+#include <polyscan/openmp/grid/three_pass.hpp>
+#include <polyscan/openmp/team.hpp>
+
+namespace polyscan::openmp {
+
+struct options {
+    /// Threads to ask for; 0: as many as can run at once. More than that is slow but correct.
+    int threads = 0;
+    /// A scan of fewer input bytes runs in the calling thread.
+    index_type parallel_bytes = tuning::parallel_bytes;
+};
+
+/// Scans run in the calling thread and a team; they are complete when the call returns. Objects hold no state between
+/// calls, so several host threads may share one.
+template <class Team>
+class basic_backend {
+public:
+    basic_backend() : basic_backend(options{}) {}
+    explicit basic_backend(int threads) : basic_backend(options{threads, tuning::parallel_bytes}) {}
+    explicit basic_backend(const options& wanted, Team team = {}) : options_(wanted), team_(std::move(team)) {
+        if (wanted.threads < 0) reject("threads", "must not be negative");
+        if (wanted.threads == 0) options_.threads = omp_team::processors();
+    }
+
+    static constexpr std::string_view name() { return "openmp"; }
+    availability available() const { return {}; }
+    int threads() const { return options_.threads; }
+
+    template <scan_policy Policy>
+    static constexpr bool supports = true;
+
+    template <scan_policy Policy, class Request>
+    void scan(const Request& request) const {
+        if (request.size == 0) {
+            if (request.total != nullptr && request.init) *request.total = *request.init;
+            return;
+        }
+        using cut = tiling<typename Policy::block_type, Request>;
+        constexpr index_type bytes_each =
+            std::max(sizeof(typename Request::accumulator_type), sizeof(request.input[0]));
+        const bool parallel = request.size * bytes_each >= options_.parallel_bytes;
+        const index_type useful = std::min<index_type>(cut(request).sections, options_.threads);
+        grid_scan(Policy{}, request, team_, parallel ? static_cast<int>(useful) : 1);
+    }
+
+    void synchronize() const {}
+
+    template <class T>
+    std::vector<T> allocate(index_type n) const {
+        return std::vector<T>(static_cast<std::size_t>(n));
+    }
+    template <class T>
+    void copy_to_device(T* device, const T* host, index_type n) const {
+        std::copy_n(host, n, device);
+    }
+    template <class T>
+    void copy_to_host(T* host, const T* device, index_type n) const {
+        std::copy_n(device, n, host);
+    }
+
+private:
+    options options_;
+    Team team_;
+};
+
+using backend = basic_backend<omp_team>;
+static_assert(polyscan::backend<backend>);
+
+} // namespace polyscan::openmp

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The numbers of this backend, each with its reason. None of them changes a result.
+#pragma once
+
+#include <cstddef>
+
+#include <polyscan/tile.hpp>
+
+namespace polyscan::openmp::tuning {
+
+/// Consecutive tiles that a thread takes with one ticket span about this much: large against the cost of a ticket and a
+/// hand-over between cores (about 0.2 us), small enough that two sections stay in a 1 MiB second-level cache.
+inline constexpr index_type section_bytes = 128 * 1024;
+
+/// Below this much input a scan runs in the calling thread. Starting a team that sleeps costs 55 to 80 us, which is
+/// what one thread needs for about 1 MiB.
+inline constexpr index_type parallel_bytes = 1024 * 1024;
+
+/// Requests of no more bytes are not compared with the size of the last-level cache, which is asked for at run time.
+inline constexpr std::size_t surely_cached_bytes = 1024 * 1024;
+
+/// Two values on different lines of this size do not disturb each other: two cache lines, because processors fetch
+/// lines in pairs.
+inline constexpr std::size_t separate = 128;
+
+/// Vector registers and cache lines are at most this wide.
+inline constexpr std::size_t alignment = 64;
+
+/// How often a waiting thread looks again before it offers its processor to others: about 30 us, a few times what a
+/// section takes. Less, and on a busy machine every wait costs a time slice (measured: a tenth of the speed with 256);
+/// more, and a waiting thread keeps the awaited one from running where there are more threads than processors.
+inline constexpr int spins_before_yield = 2048;
+
+/// Tiles per section for accumulators of `bytes` bytes.
+constexpr index_type section_tiles(tile_shape shape, index_type bytes) {
+    return std::max<index_type>(1, section_bytes / (shape.elements() * bytes));
+}
+
+} // namespace polyscan::openmp::tuning
