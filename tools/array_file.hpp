@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Array files: NumPy `.npy` and raw little-endian elements, streamed.
+///
+/// Nothing read from a file is believed before it has been checked: the header's length is bounded,
+/// its text is parsed as the three-key literal that the format defines and nothing more, and the
+/// size it announces is compared with the file's before the first element is delivered. No buffer
+/// here ever has a size that a file chose, save the bounded header itself.
+///
+/// Outputs appear whole or not at all: they are written beside the target and renamed over it.
+#pragma once
+
+#include <polyscan/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace polyscan::tool {
+
+/// A file that cannot be read or written as asked. what() is one line, "FILE: RULE"; control
+/// characters of either part are escaped so that a hostile name or header cannot add lines.
+class bad_input : public std::runtime_error {
+public:
+    bad_input(std::string_view file, std::string_view rule);
+};
+
+/// How the elements are wrapped: `npy` has a header, `raw` is the elements alone.
+enum class array_format { npy, raw };
+
+/// Which file this is, whatever it is called: links and other spellings compare equal.
+struct file_identity {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    friend bool operator==(const file_identity&, const file_identity&) = default;
+};
+
+/// Headers longer than this are refused. Rank-1 headers take about 118 bytes; the rest of the
+/// allowance is for writers that pad generously.
+inline constexpr std::size_t max_npy_header_bytes = std::size_t{1} << 20;
+
+/// Every `.npy` header that `array_writer` makes has this many bytes, as NumPy's own have for rank
+/// 1. It holds any 64-bit length, so a length learnt at the end can be filled in.
+inline constexpr std::size_t written_npy_header_bytes = 128;
+
+/// What a rank-1 `.npy` header says.
+struct npy_header {
+    polyscan::dtype type{};
+    std::uint64_t count = 0;     ///< elements; count * size_of(type) is known to fit 63 bits
+    std::size_t data_offset = 0; ///< bytes before the first element
+};
+
+/// Bytes to have at hand before the next step of parsing, told from the bytes at hand: 8 (magic and
+/// version), then 10 or 12 (the length field too), then everything before the first element.
+/// When the answer is not more than `start.size()`, `parse_npy_header` can be called.
+/// Throws `bad_input` on a wrong magic, an unknown version or an oversized header.
+[[nodiscard]] std::size_t npy_bytes_needed(std::span<const std::byte> start, std::string_view file);
+
+/// Parses a `.npy` header of version 1.0, 2.0 or 3.0 from the start of a file; bytes after the
+/// header are ignored. `file` is the name for messages. Accepts rank 1 in either order and the
+/// twelve dtypes, little-endian; refuses all else by name with `bad_input`.
+[[nodiscard]] npy_header parse_npy_header(std::span<const std::byte> start, std::string_view file);
+
+/// The 128-byte version 1.0 header of a rank-1 array.
+[[nodiscard]] std::string make_npy_header(polyscan::dtype type, std::uint64_t count);
+
+/// An open file that closes itself; the standard streams are borrowed and stay open.
+class file_descriptor {
+public:
+    file_descriptor() = default;
+    [[nodiscard]] static file_descriptor owning(int number) { return {number, true}; }
+    [[nodiscard]] static file_descriptor borrowing(int number) { return {number, false}; }
+    file_descriptor(file_descriptor&& other) noexcept;
+    file_descriptor& operator=(file_descriptor&& other) noexcept;
+    ~file_descriptor();
+
+    [[nodiscard]] int get() const { return number_; }
+    /// Closes an owned descriptor; returns 0 or the error number, which may be the first word of
+    /// data that did not reach the disk.
+    int close() noexcept;
+
+private:
+    file_descriptor(int number, bool owned) : number_(number), owned_(owned) {}
+    int number_ = -1;
+    bool owned_ = false;
+};
+
+/// Reads one rank-1 array front to back, in pieces of the caller's size. One thread at a time.
+class array_reader {
+public:
+    /// Opens `path` ("-" is standard input) as `.npy`, or as raw elements of `raw_type`.
+    /// On return the header is parsed and, for a regular file, the whole size is right: neither
+    /// truncated nor followed by further bytes. A pipe's size is checked while it is read.
+    /// A regular file that starts as a `.npy` file is refused as raw: its header is no data.
+    [[nodiscard]] static array_reader open(std::string path, std::optional<polyscan::dtype> raw_type = std::nullopt);
+
+    [[nodiscard]] polyscan::dtype dtype() const { return type_; }
+
+    /// Elements in the whole array; absent for raw data from a pipe, whose end tells.
+    [[nodiscard]] std::optional<std::uint64_t> count() const { return count_; }
+
+    [[nodiscard]] array_format format() const { return format_; }
+
+    /// The regular file behind this reader, to be named to a writer as one not to write over.
+    [[nodiscard]] std::optional<file_identity> identity() const { return identity_; }
+
+    /// The name used in messages.
+    [[nodiscard]] const std::string& label() const { return label_; }
+
+    /// Fills `out` with whole elements and returns the bytes read: less than fits only at the end
+    /// of the array, and 0 after it. The call that delivers the last element also checks that
+    /// nothing follows it. Throws `bad_input` when data are missing, left over or unreadable, and
+    /// `std::invalid_argument` when `out` has no room for an element.
+    std::size_t read(std::span<std::byte> out);
+
+private:
+    array_reader() = default;
+    void open_npy();
+    void open_raw(polyscan::dtype type);
+    void expect_end();
+    std::size_t read_fully(std::span<std::byte> out);
+    std::optional<std::uint64_t> bytes_ahead() const;
+
+    std::string label_;
+    file_descriptor file_;
+    polyscan::dtype type_{};
+    array_format format_ = array_format::npy;
+    std::optional<std::uint64_t> count_;
+    std::uint64_t delivered_ = 0; // bytes of elements
+    bool ended_ = false;
+    std::optional<file_identity> identity_;
+};
+
+/// What `array_writer` may be told beyond name and type.
+struct writer_options {
+    /// Elements to come. Without it a `.npy` header is completed by `finish()`, which takes a
+    /// target that can be rewritten: not standard output, not a pipe.
+    std::optional<std::uint64_t> count = std::nullopt;
+    array_format format = array_format::npy;
+    /// Files being read: the target must be none of them.
+    std::vector<file_identity> inputs{};
+};
+
+/// Writes one rank-1 array front to back. One thread at a time. Unbuffered: pass large pieces.
+///
+/// - A new or regular target: the data go to `.polyscan-<random>.tmp` in the target's folder, which
+///   `finish()` renames over the target. Until then the target is as it was; without `finish()` the
+///   destructor removes the temporary file. A new file gets the umask's mode, a replaced one keeps
+///   its mode (not its owner).
+/// - A symbolic link is followed: the file that it leads to is replaced (or made), the link stays.
+/// - A pipe or character device (`/dev/null`) is written directly; so is "-", standard output.
+/// - Folders, block devices, files without write permission and `options.inputs` are refused.
+class array_writer {
+public:
+    /// Throws `bad_input`. With a count, room on the disk is reserved at once where the file
+    /// system can do that, so that a full disk is found before the work and not after it.
+    array_writer(std::string path, polyscan::dtype type, writer_options options = {});
+    array_writer(array_writer&&) noexcept;
+    array_writer& operator=(array_writer&&) noexcept;
+    ~array_writer();
+
+    /// Appends elements. Throws `bad_input` (a full disk, say), `std::logic_error` past the count.
+    void write(std::span<const std::byte> elements);
+
+    /// Completes the header, forces the data to the disk, checks every error on the way, renames.
+    /// Throws `bad_input`, and `std::logic_error` where the elements written are not `count`.
+    void finish();
+
+    /// The name used in messages.
+    [[nodiscard]] const std::string& label() const;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files of all unfinished
+/// writers, then end the program as they would have. A signal that is ignored stays ignored.
+/// SIGXFSZ is ignored, so that a file-size limit is a reported error like a full disk.
+void remove_temporaries_on_signal();
+
+} // namespace polyscan::tool

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// polyscan compare: every backend and policy on the user's own data, checked and timed.
+#include "array_file.hpp"
+#include "comparison.hpp"
+#include "generate.hpp"
+#include "machine.hpp"
+#include "names.hpp"
+#include "program.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+
+#include <polyscan/registry.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <memory>
+
+namespace polyscan::tool {
+
+namespace {
+
+// Two sizes that a cache holds and does not hold; over in well under two minutes on two processors.
+constexpr const char* default_sizes = "2^22,2^24";
+
+struct compare_options {
+    std::string input;
+    std::string size;
+    std::string sizes;
+    std::string dtype_name;
+    std::uint64_t seed = 1;
+    std::vector<std::string> backends;
+    std::vector<std::string> policies;
+    std::string op = "plus";
+    std::string kind = "inclusive";
+    std::string json;
+    bool peers = false;
+    int threads = 0;
+    int repetitions = 11;
+};
+
+// The host holds the input, the expected outputs and a result; a CPU backend its own input and output.
+void require_memory(std::string_view argument, std::uint64_t count, dtype type) {
+    constexpr std::uint64_t arrays = 5;
+    const std::uint64_t memory = physical_memory();
+    if (count > memory / arrays / size_of(type))
+        throw usage_error(argument,
+                          fmt::format("{} elements of {} need {} times their size in memory, this machine has {} GiB",
+                                      count, name(type), arrays, memory >> 30));
+}
+
+buffer read_whole(const std::string& path, const std::optional<dtype>& raw, dtype& type, std::size_t& count) {
+    array_reader reader = array_reader::open(path, raw);
+    type = reader.dtype();
+    const std::size_t width = size_of(type);
+    if (reader.count()) require_memory(reader.label(), *reader.count(), type);
+    // A pipe may not know its length: then the memory grows as the data come, by halves.
+    std::size_t filled = 0;
+    buffer data(width * static_cast<std::size_t>(reader.count() ? *reader.count() : std::uint64_t{1} << 20));
+    while (true) {
+        if (filled == data.size()) {
+            if (reader.count()) break;
+            require_memory(reader.label(), data.size() / width * 2, type);
+            buffer larger(data.size() * 2);
+            std::copy_n(data.data(), filled, larger.data());
+            data = std::move(larger);
+        }
+        const std::size_t n = reader.read({data.data() + filled, data.size() - filled});
+        if (n == 0) break;
+        filled += n;
+    }
+    count = filled / width;
+    if (count == 0) throw bad_input(reader.label(), "has no elements to compare on");
+    return data;
+}
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                       utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+nlohmann::ordered_json machine_record() {
+    nlohmann::ordered_json machine = machine_facts();
+    machine["date"] = today();
+    machine["version"] = program_version();
+    machine["compiler"] = compiler();
+    machine["backends"] = backend_facts();
+    return machine;
+}
+
+// Time of a run grows with its elements above a size where fixed costs prevail: enough to estimate what is left.
+double cost_of(std::uint64_t count) { return 1e6 + static_cast<double>(count); }
+
+class compare_run {
+public:
+    explicit compare_run(const compare_options& given) : given_(given) {
+        job_.op = parse_operator("--op", given.op);
+        job_.kind = parse_kind("--kind", given.kind);
+        job_.policies = parse_policies("--policies", given.policies);
+        job_.peers = given.peers;
+        job_.threads = given.threads;
+        job_.repetitions = given.repetitions;
+        if (!given.dtype_name.empty()) raw_ = parse_dtype("--dtype", given.dtype_name);
+        if (!given.input.empty() && !(given.size.empty() && given.sizes.empty()))
+            throw usage_error("--size", "a file has its own size: give either --input or --size");
+        if (!given.size.empty() && !given.sizes.empty()) throw usage_error("--size", "give either --size or --sizes");
+        if (given.input.empty()) {
+            job_.type = raw_.value_or(dtype::float32);
+            if (!given.size.empty())
+                counts_ = {parse_count("--size", given.size)};
+            else
+                counts_ = parse_counts("--sizes", given.sizes.empty() ? default_sizes : given.sizes);
+            for (const std::uint64_t count : counts_) {
+                if (count == 0) throw usage_error("--size", "there must be at least one element");
+                require_memory("--size", count, job_.type);
+            }
+            require_operator(job_.op, job_.type);
+        }
+        backends_ = choose_backends(given.backends, given.threads);
+        if (!given.json.empty()) require_writable(given.json);
+    }
+
+    exit_code run() {
+        if (!given_.input.empty()) {
+            const buffer data = read_whole(given_.input, raw_, job_.type, job_.size);
+            require_operator(job_.op, job_.type);
+            compare_on(data, 0, 1);
+        } else {
+            double total = 0;
+            for (const std::uint64_t count : counts_) total += cost_of(count);
+            double done = 0;
+            for (const std::uint64_t count : counts_) {
+                job_.size = static_cast<std::size_t>(count);
+                buffer data(job_.size * size_of(job_.type));
+                generate(job_.op, job_.type, given_.seed, data.data(), job_.size);
+                compare_on(data, done / total, cost_of(count) / total);
+                done += cost_of(count);
+            }
+        }
+        finish();
+        if (!failure_.empty()) throw failed_run(failure_);
+        return mismatches_ > 0 ? exit_code::mismatch : exit_code::good;
+    }
+
+private:
+    void compare_on(const buffer& data, double start, double share) {
+        job_.input = &data;
+        const comparison result = compare(backends_, job_, [&](std::string_view what, double done) {
+            progress_.show(fmt::format("{} {} elements", what, job_.size), start + share * done);
+        });
+        progress_.clear();
+        for (const comparison_row& row : result.rows) {
+            if (row.matches) ++(*row.matches ? matches_ : mismatches_);
+            if (row.verdict == "skipped") ++skipped_;
+        }
+        if (failure_.empty()) failure_ = result.failure;
+        for (auto& row : as_json(job_, result)) rows_.push_back(std::move(row));
+        if (given_.json != "-") {
+            fmt::print("{}{}", tables_++ > 0 ? "\n" : "", as_table(job_, result));
+            std::fflush(stdout);
+        }
+    }
+
+    void finish() {
+        if (!given_.json.empty()) {
+            nlohmann::ordered_json record;
+            record["schema"] = 1;
+            record["machine"] = machine_record();
+            record["rows"] = rows_;
+            write_text(given_.json, record.dump(2) + "\n");
+        }
+        if (given_.json == "-") return;
+        fmt::print(
+            "\n{} rows checked, {} mismatches, {} skipped. Median of {} repetitions in random order.\n"
+            "spread: interquartile range. GB/s: read once and written once. /copy: time of a copy of the same bytes\n"
+            "over the time of the scan. speed-up: over std::{}_scan on one thread.\n",
+            matches_ + mismatches_, mismatches_, skipped_, job_.repetitions, kind_name(job_.kind));
+    }
+
+    const compare_options& given_;
+    comparison_job job_;
+    std::optional<dtype> raw_;
+    std::vector<std::uint64_t> counts_;
+    std::vector<chosen_backend> backends_;
+    progress_line progress_;
+    nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+    std::string failure_;
+    int matches_ = 0;
+    int mismatches_ = 0;
+    int skipped_ = 0;
+    int tables_ = 0;
+};
+
+} // namespace
+
+void add_compare_command(CLI::App& program, exit_code& result) {
+    CLI::App* command = program.add_subcommand("compare", "Check and time every backend and policy on your data");
+    auto given = std::make_shared<compare_options>();
+    command
+        ->add_option("--input", given->input,
+                     "The array: a .npy file, or raw elements with --dtype; - is standard input")
+        ->type_name("FILE");
+    command->add_option("--size", given->size, "Elements of generated data: 1000000, 2^22, 64M")->type_name("N");
+    command
+        ->add_option("--sizes", given->sizes,
+                     std::string("Several sizes, one table each: 2^10..2^28 (doubling) or 1000,2^20; without any: ") +
+                         default_sizes)
+        ->type_name("LIST");
+    command
+        ->add_option("--dtype", given->dtype_name, "Type of generated data (float32 without it), or of a raw --input")
+        ->type_name("DTYPE");
+    command->add_option("--seed", given->seed, "Chooses the generated data")->type_name("N")->capture_default_str();
+    command->add_option("--backends", given->backends, "Comma-separated; without it all that were compiled in")
+        ->delimiter(',')
+        ->type_name("LIST");
+    command->add_option("--policies", given->policies, "Comma-separated, grid/block or short names; without it all 20")
+        ->delimiter(',')
+        ->type_name("LIST");
+    command->add_option("--op", given->op, "plus, multiplies, minimum, maximum, bit_and, bit_or or bit_xor")
+        ->type_name("NAME")
+        ->capture_default_str();
+    command->add_option("--kind", given->kind, "inclusive or exclusive")->type_name("KIND")->capture_default_str();
+    command->add_option("--threads", given->threads, "Threads of CPU backends and peers; 0: one per processor")
+        ->type_name("N")
+        ->check(CLI::Range(0, 4096).description(""))
+        ->capture_default_str();
+    command->add_option("--repetitions", given->repetitions, "Timings per row, in random order over all rows")
+        ->type_name("N")
+        ->check(CLI::Range(1, 10000).description(""))
+        ->capture_default_str();
+    command
+        ->add_option("--json", given->json, "Write the rows to this file too; - is standard output, without the tables")
+        ->type_name("FILE");
+    command->add_flag("--peers", given->peers,
+                      "Add what one would otherwise use: the standard library's, TBB's and OpenMP's scans");
+    command->footer(
+        "Every row is checked before the first timing: 'exact' equals the left fold, 'same bits' equals the policy's\n"
+        "order of operations bit for bit, 'within bound' (peers only) lies within the error bound of a sum.\n"
+        "All rows use the same buffers, warm in the cache if they fit there.\n\n"
+        "Example:\n"
+        "  polyscan compare --input samples.npy --peers\n"
+        "  polyscan compare --sizes 2^16..2^24 --dtype int32 --policies default,domino --json run.json");
+    command->callback([given, &result] {
+        remove_temporaries_on_signal();
+        result = compare_run(*given).run();
+    });
+}
+
+} // namespace polyscan::tool
