@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The CUDA backend: `polyscan::cuda::backend` for every compiler, its scans for the CUDA compiler.
+#pragma once
+
+#include <polyscan/cuda/backend.hpp>
+#include <polyscan/scan.hpp>
+
+#ifdef __CUDACC__
+#include <polyscan/cuda/scan.cuh>
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The pass over a tile, written once: load, scan the tile, get the carry, combine, store. Grid algorithms differ in
+/// the carry source that they hand in. The two levels meet in three calls:
+///     source.begin(tile)                  by all threads: reads may be started
+///     source.publish(tile, aggregate)     by the leader, as early as the tile's aggregate is known
+///     source.entry(tile, aggregate)       by all threads: what comes before the tile
+#pragma once
+
+#include <polyscan/cuda/block/brent_kung.cuh>
+#include <polyscan/cuda/block/coarse.cuh>
+#include <polyscan/cuda/block/kogge_stone.cuh>
+#include <polyscan/cuda/block/warp_shuffle.cuh>
+#include <polyscan/cuda/request.cuh>
+
+namespace polyscan::cuda {
+
+template <class Scan, class KernelRequest, class Source>
+__device__ void tile_pass(Scan& scan, const KernelRequest& request, index_type tile, Source& source) {
+    using A = typename KernelRequest::accumulator_type;
+    const index_type first = tile * Scan::elements;
+    const index_type left = request.size - first;
+    const int count = left < Scan::elements ? static_cast<int>(left) : Scan::elements;
+
+    source.begin(tile);
+    scan.load(request, first, count);
+    slot<A> aggregate; // the leader's
+    scan.scan(request, [&](const A& known) {
+        aggregate.value = known;
+        source.publish(tile, known);
+    });
+    const tile_entry<A> entry = source.entry(tile, aggregate.value);
+    scan.store(request, entry);
+    if (threadIdx.x == 0) store_total(request, first + count, entry.carry, aggregate.value);
+}
+
+/// How many threads scan a tile, and how many blocks shall fit a multiprocessor.
+template <class Block, class A>
+struct block_shape {
+    static constexpr int most = static_cast<int>(shape_for<Block, A>.threads);
+    static constexpr int threads = std::min(tuning::tile_threads, most);
+    static constexpr int rescan_threads = std::min(tuning::rescan_threads<Block>, most);
+    static constexpr int lone_threads = std::min(tuning::lone_threads(sizeof(A)), most);
+    template <class KernelRequest>
+    static constexpr int blocks_per_multiprocessor = tuning::tile_blocks_per_multiprocessor<A>();
+};
+template <class A>
+struct block_shape<block::warp_shuffle, A> {
+    static constexpr int row = static_cast<int>(shape_for<block::warp_shuffle, A>.run);
+    static constexpr int warps = 64 * std::min(row, warp_size) / warp_size; // that have a row of their own
+    static constexpr int threads = std::min(tuning::row_threads, warps* warp_size);
+    static constexpr int rescan_threads = threads;
+    static constexpr int lone_threads = std::min(tuning::lone_row_threads, warps* warp_size);
+    template <class KernelRequest>
+    static constexpr int blocks_per_multiprocessor =
+        tuning::row_blocks_per_multiprocessor<A, typename KernelRequest::input_element,
+                                              typename KernelRequest::operator_type>();
+};
+
+/// What the leader tells the other threads once per tile.
+template <class A>
+struct notice_board {
+    shared_array<A, 1> carry;
+    std::uint32_t carry_present;
+    std::uint32_t next; // number of the next ticket
+
+    __device__ void put(const maybe<A>& before) {
+        if (before.present) carry[0] = before.place.value;
+        carry_present = before.present;
+    }
+    __device__ tile_entry<A> entry() const {
+        tile_entry<A> result;
+        if (carry_present) result.carry.set(carry[0]);
+        result.previous = result.carry;
+        return result;
+    }
+};
+
+/// The dynamic shared memory of the block.
+template <class Shared>
+__device__ Shared& block_memory() {
+    extern __shared__ uint4 polyscan_block_memory[];
+    return reinterpret_cast<Shared&>(polyscan_block_memory);
+}
+
+template <class Shared>
+inline constexpr std::size_t shared_bytes = [] {
+    static_assert(sizeof(Shared) <= tuning::shared_memory_per_block);
+    static_assert(alignof(Shared) <= alignof(uint4));
+    return sizeof(Shared);
+}();
+
+} // namespace polyscan::cuda

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A scan request as kernels see it, and the ways in which elements travel between memory and registers.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <type_traits>
+
+#include <polyscan/cuda/value.cuh>
+#include <polyscan/request.hpp>
+
+namespace polyscan::cuda {
+
+namespace detail {
+
+/// An integer type of `bytes` bytes to move memory with; void if there is none.
+template <int bytes>
+using word_of_size = std::conditional_t<
+    bytes == sizeof(uint4), uint4,
+    std::conditional_t<bytes == sizeof(uint2), uint2,
+                       std::conditional_t<bytes == sizeof(std::uint32_t), std::uint32_t,
+                                          std::conditional_t<bytes == sizeof(std::uint16_t), std::uint16_t, void>>>>;
+
+} // namespace detail
+
+/// scan_request in the form that a kernel takes by value.
+template <class Request>
+struct kernel_request {
+    using accumulator_type = typename Request::accumulator_type;
+    using operator_type = typename Request::operator_type;
+    using input_type = typename Request::input_type;
+    using output_element = std::remove_pointer_t<typename Request::output_type>;
+    using input_element = typename std::iterator_traits<input_type>::value_type;
+
+    input_type input;
+    output_element* output;
+    index_type size;
+    operator_type op;
+    typename Request::transform_type transform;
+    maybe<accumulator_type> init;
+    bool exclusive;
+    accumulator_type* total;
+
+    explicit kernel_request(const Request& r)
+        : input(r.input), output(r.output), size(r.size), op(r.op), transform(r.transform),
+          exclusive(r.kind == scan_kind::exclusive), total(r.total) {
+        if (r.init) init.set(*r.init);
+    }
+
+    __device__ accumulator_type load(index_type i) const { return static_cast<accumulator_type>(transform(input[i])); }
+    __device__ void store(index_type i, const accumulator_type& value) const {
+        output[i] = static_cast<output_element>(value);
+    }
+
+    /// Elements i, i + 1, ..., i + Run - 1, all of which exist. In one access where type and address allow; `i` is a
+    /// multiple of Run.
+    template <int Run>
+    __device__ void load_run(index_type i, slot<accumulator_type> (&values)[Run]) const {
+        if constexpr (std::is_pointer_v<input_type>) {
+            using word = detail::word_of_size<Run* static_cast<int>(sizeof(input_element))>;
+            if constexpr (!std::is_void_v<word> && std::is_trivially_copyable_v<input_element>) {
+                if (reinterpret_cast<std::uintptr_t>(input) % sizeof(word) == 0) {
+                    const word whole = *reinterpret_cast<const word*>(input + i);
+                    slot<input_element> part[Run];
+                    std::memcpy(static_cast<void*>(part), &whole, sizeof(word));
+#pragma unroll
+                    for (int e = 0; e < Run; ++e)
+                        values[e].value = static_cast<accumulator_type>(transform(part[e].value));
+                    return;
+                }
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < Run; ++e) values[e].value = load(i + e);
+    }
+    /// The counterpart of load_run. The output is not read again soon: evict it first.
+    template <int Run>
+    __device__ void store_run(index_type i, const slot<accumulator_type> (&values)[Run]) const {
+        using word = detail::word_of_size<Run* static_cast<int>(sizeof(output_element))>;
+        if constexpr (!std::is_void_v<word> && std::is_trivially_copyable_v<output_element>) {
+            if (reinterpret_cast<std::uintptr_t>(output) % sizeof(word) == 0) {
+                slot<output_element> part[Run];
+#pragma unroll
+                for (int e = 0; e < Run; ++e) part[e].value = static_cast<output_element>(values[e].value);
+                word whole;
+                std::memcpy(&whole, static_cast<const void*>(part), sizeof(word));
+                __stcs(reinterpret_cast<word*>(output + i), whole);
+                return;
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < Run; ++e) store(i + e, values[e].value);
+    }
+};
+
+/// Calls put(t, k, element first + t) for t < count, neighbours by neighbouring threads; it is the thread's k-th. All
+/// reads of a thread are under way before the first value is put. `N` is the most that count can be.
+template <class Group, int N, class KernelRequest, class Put>
+__device__ void load_tile(const KernelRequest& request, index_type first, int count, Put put) {
+    constexpr int each = (N + Group::count - 1) / Group::count;
+    slot<typename KernelRequest::accumulator_type> value[each];
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        const int t = Group::rank() + k * Group::count;
+        if (t < count) value[k].value = request.load(first + t);
+    }
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        const int t = Group::rank() + k * Group::count;
+        if (t < count) put(t, k, value[k].value);
+    }
+}
+
+/// What a tile needs to know beyond its own elements. `carry` comes before every element of the tile. `previous` is the
+/// inclusive output just before the tile, which an exclusive scan stores first; it equals the carry except under
+/// three_pass, whose carries are associated differently from its outputs.
+template <class A>
+struct tile_entry {
+    maybe<A> carry;
+    maybe<A> previous;
+};
+
+/// One element of the output: op(carry, local), stored at its place or, for an exclusive scan, one further on. The
+/// element behind the tile belongs to the next tile, which stores it from its `previous`.
+template <class KernelRequest, class A>
+__device__ void store_outputs_of(const KernelRequest& request, index_type first, int count, const tile_entry<A>& entry,
+                                 int rank, int stride, auto local) {
+    if (request.exclusive) {
+        for (int i = rank; i < count; i += stride)
+            request.store(first + i,
+                          i > 0 ? combine(request.op, entry.carry, A(local(i - 1))) : entry.previous.place.value);
+    } else {
+        for (int i = rank; i < count; i += stride)
+            request.store(first + i, combine(request.op, entry.carry, A(local(i))));
+    }
+}
+
+/// The tile that ends the data knows the total.
+template <class KernelRequest, class A>
+__device__ void store_total(const KernelRequest& request, index_type end, const maybe<A>& carry, const A& aggregate) {
+    if (request.total != nullptr && end == request.size) *request.total = combine(request.op, carry, aggregate);
+}
+
+} // namespace polyscan::cuda

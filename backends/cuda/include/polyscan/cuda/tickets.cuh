@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Who works on what. A block takes the number of its next piece of work from a counter, when it is ready for it, and
+/// never from its place in the launch: so whatever a piece waits for was taken earlier, by a block that is running. One
+/// resident block is enough to finish, whatever order the blocks start in.
+///
+/// The counter holds the launch's epoch too, and resets itself: one call is one launch, and a captured graph can be
+/// replayed.
+#pragma once
+
+#include <cstdint>
+
+#include <polyscan/cuda/workspace.hpp>
+#include <polyscan/tile_status.hpp>
+
+namespace polyscan::cuda {
+
+struct ticket {
+    std::uint32_t number;
+    std::uint32_t epoch;
+};
+
+/// The kernel's view of a workspace region: its counter and, behind it, its cells.
+struct ticket_counter {
+    region_header* header;
+    std::uint64_t region_bytes;
+
+    __device__ void* cells_memory() const { return header + 1; }
+
+    __device__ ticket draw() const {
+        // Relaxed: the ticket publishes nothing.
+        const unsigned long long drawn = atomicAdd(&header->counter, 1ull);
+        return {static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(drawn >> region_header::epoch_shift)};
+    }
+
+    /// By one thread of each block, after the block's last ticket. The last block starts the next epoch.
+    __device__ void retire(std::uint32_t epoch) const {
+        std::uint32_t next = epoch + 1;
+        const bool wraps = next >= tile_status::epoch_limit;
+        if (wraps) __threadfence(); // partner: the fence below; this block's cells are written before they are cleared
+        if (atomicAdd(&header->retired, 1u) + 1 < gridDim.x) return;
+        if (wraps) {
+            // Numbers start again: nothing written under an old number may be left.
+            __threadfence(); // partner: the fence above, in every other block
+            auto* const words = static_cast<std::uint64_t*>(cells_memory());
+            const std::uint64_t count = (region_bytes - sizeof(region_header)) / sizeof(std::uint64_t);
+            for (std::uint64_t i = 0; i < count; ++i) words[i] = 0;
+            next = 0;
+        }
+        header->retired = 0;
+        header->counter = static_cast<unsigned long long>(next) << region_header::epoch_shift;
+    }
+};
+
+} // namespace polyscan::cuda

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The numbers that were chosen rather than derived, each with its reason. None of them changes a bit of any result.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include <polyscan/operators.hpp>
+#include <polyscan/tile.hpp>
+
+namespace polyscan::cuda::tuning {
+
+/// Shared memory that one block may use on every GPU since sm_80 but sm_86 and sm_89, which have the least: 99 KiB.
+inline constexpr std::size_t shared_memory_per_block = 99 * 1024;
+
+/// Threads that scan a tile under Kogge-Stone, Brent-Kung and coarse. With one block, one thread per element (run), as
+/// in the textbooks; half of that for large accumulators, which need more than the 64 registers that 1024 threads
+/// leave.
+constexpr int lone_threads(std::size_t bytes) { return bytes <= 8 ? 1024 : 512; }
+/// With many blocks, 4 elements a thread: small blocks wait for each other's barriers less, and more of them fit.
+/// (1024 threads of 64 registers, one block per multiprocessor: three_pass/kogge_stone took 8900 us for 2^28 floats.)
+inline constexpr int tile_threads = 256;
+/// three_pass under Kogge-Stone and Brent-Kung, where no block waits for another, does better with more and smaller
+/// ones: 128 / 256 / 512 threads took 1309 / 1474 / 1731 us for 2^28 floats. coarse does not: 1476 / 1126 / 1368 us.
+template <class Block>
+constexpr int rescan_threads = std::is_same_v<Block, block::coarse> ? tile_threads : 128;
+/// Blocks of them that shall fit a multiprocessor.
+template <class A>
+constexpr int tile_blocks_per_multiprocessor() {
+    if (!std::is_arithmetic_v<A>) return 1;
+    return sizeof(A) <= 4 ? 3 : 1;
+}
+
+/// warp_shuffle: 8 warps of 8 rows. A tile then is 32 registers a thread, and several blocks fit a multiprocessor:
+/// enough tiles in flight to cover the time that a carry takes.
+inline constexpr int row_threads = 256;
+/// Rows whose shuffles are under way at once: more hide more of their latency, and take registers.
+inline constexpr int rows_at_once = 4;
+/// single_block has one tile in flight: more warps shorten it.
+inline constexpr int lone_row_threads = 512;
+/// Blocks of `row_threads` threads and a server's warp that shall fit one multiprocessor. 4 leave 56 registers a
+/// thread, 3 leave 72, 2 leave 96. For 2^28 floats, 4 / 3 blocks took 701 / 732 us. Sums of 4-byte numbers need no
+/// more; conversions on the way in cost some, and the comparisons of minimum and maximum more.
+template <class A, class In, class Operator>
+constexpr int row_blocks_per_multiprocessor() {
+    const bool wrapping = std::is_integral_v<A> && sizeof(A) >= 4;
+    const bool sum = std::is_same_v<Operator, plus> || std::is_same_v<Operator, multiplies>;
+    if (!std::is_arithmetic_v<A> || !(sum || wrapping)) return 1;
+    if (sizeof(A) != 4 || !std::is_same_v<A, In>) return 2;
+    return std::is_same_v<Operator, plus> ? 4 : 3;
+}
+
+/// domino: a section is about the square root of the number of tiles (the chain of hand-overs and the time of a section
+/// then are of one size), up to this many tiles. 128 x 4 KiB keep a full GPU's sections within reach of the L2 cache.
+inline constexpr int domino_section_tiles = 128;
+
+/// look_back: tiles looked at in one step, 4 a lane. A full H200 has 264 blocks and more in flight, but the nearest
+/// carry is seldom farther. Large accumulators: 1 a lane, since the values are kept in shared memory.
+constexpr int look_back_window(std::size_t bytes) { return bytes <= 16 ? 128 : 32; }
+
+/// Values that one thread, or the server, reads ahead while it folds.
+constexpr int fold_batch(std::size_t bytes) { return bytes <= 16 ? 8 : 2; }
+
+/// prefix_server: groups of 32 aggregates that the server reads ahead. A read takes about as long as serving two
+/// groups.
+constexpr int server_groups_ahead(std::size_t bytes) { return bytes <= 16 ? 4 : 1; }
+
+/// Smallest piece of workspace that is allocated: enough for the descriptors of 8192 tiles of 4-byte values.
+inline constexpr std::size_t least_workspace = 64 * 1024;
+
+} // namespace polyscan::cuda::tuning

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <polyscan/cuda.hpp>
+#include <polyscan/registry.hpp>
+
+#include "compiled_set.hpp"
+
+namespace polyscan {
+
+// Instantiated in a translation unit each (scan_elements.cu.in). Signed integers run the code of unsigned ones where
+// the sign does not matter; the linker keeps one copy.
+#define POLYSCAN_ELSEWHERE(T)                                                                                          \
+    extern template void scan_elements<cuda::backend, T, cuda::compiled_set>(cuda::backend&, const scan_call&);
+POLYSCAN_ELSEWHERE(std::int8_t)
+POLYSCAN_ELSEWHERE(std::int16_t)
+POLYSCAN_ELSEWHERE(std::int32_t)
+POLYSCAN_ELSEWHERE(std::int64_t)
+POLYSCAN_ELSEWHERE(std::uint8_t)
+POLYSCAN_ELSEWHERE(std::uint16_t)
+POLYSCAN_ELSEWHERE(std::uint32_t)
+POLYSCAN_ELSEWHERE(std::uint64_t)
+POLYSCAN_ELSEWHERE(float)
+POLYSCAN_ELSEWHERE(double)
+#undef POLYSCAN_ELSEWHERE
+
+namespace cuda {
+namespace {
+
+class timer {
+public:
+    timer() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
+    timer(const timer&) = delete;
+    timer& operator=(const timer&) = delete;
+    ~timer() { static_cast<void>(cudaEventDestroy(event_)); }
+
+    void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+    double seconds_since(const timer& start) const {
+        check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+        float milliseconds = 0;
+        check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
+        return 1e-3 * static_cast<double>(milliseconds);
+    }
+
+private:
+    cudaEvent_t event_ = nullptr;
+};
+
+class registered final : public adapted_backend<backend, compiled_set> {
+public:
+    registered() : adapted_backend(backend()) {}
+
+    std::string description() const override {
+        if (const auto here = available(); !here) return here.reason;
+        int device = 0;
+        cudaDeviceProp properties{};
+        check(cudaGetDevice(&device), "cudaGetDevice");
+        check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+        return std::string(properties.name) + ", " + std::to_string(properties.multiProcessorCount) +
+               " multiprocessors, compute capability " + std::to_string(properties.major) + "." +
+               std::to_string(properties.minor);
+    }
+    int threads() const override { return 0; }
+
+    std::shared_ptr<void> allocate(std::size_t bytes) override {
+        auto memory = std::make_shared<buffer<std::byte>>(static_cast<index_type>(bytes));
+        return {memory, memory->data()};
+    }
+    void copy_to_device(void* device, const void* host, std::size_t bytes) override {
+        backend_.copy_to_device(static_cast<std::byte*>(device), static_cast<const std::byte*>(host),
+                                static_cast<index_type>(bytes));
+    }
+    void copy_to_host(void* host, const void* device, std::size_t bytes) override {
+        backend_.copy_to_host(static_cast<std::byte*>(host), static_cast<const std::byte*>(device),
+                              static_cast<index_type>(bytes));
+    }
+    void copy(void* destination, const void* source, std::size_t bytes) override {
+        check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, backend_.stream()),
+              "cudaMemcpyAsync");
+    }
+    double elapsed(const std::function<void()>& work) override {
+        timer start, stop;
+        start.record(backend_.stream());
+        work();
+        stop.record(backend_.stream());
+        return stop.seconds_since(start);
+    }
+};
+
+const bool is_registered =
+    register_backend(backend::name(), [](const backend_options&) { return std::make_unique<registered>(); });
+
+} // namespace
+} // namespace cuda
+} // namespace polyscan

@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks and measures the CUDA backend on this machine's GPU and records it in docs/results/<device>-<date>.json:
+#   1. the whole matrix, the properties, the contract tests, lengths beyond 2^32;
+#   2. compute-sanitizer's four tools over every kernel once;
+#   3. device copy, polyscan, CUB and Thrust side by side.
+#
+#   scripts/gpu-check.sh [--build DIR] [--out FILE] [--jobs N] [--short]
+#
+# --build  a build tree with the target cuda_check built (its programs suffice); without it, one is made for this GPU
+# --out    the record; default docs/results/<device>-<date>.json
+# --jobs   processes at once in step 1 and 2 (default: the number of processors)
+# --short  a sweep of few sizes
+# Exit status: 0 all good, 1 something failed (the record says what), 2 no GPU or no programs.
+set -uo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+build="" out="" jobs=$(nproc) sweep=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --build) build=$2 && shift ;;
+    --out) out=$2 && shift ;;
+    --jobs) jobs=$2 && shift ;;
+    --short) sweep=(--short) ;;
+    *) sed -n '3,16p' "$0" && exit 2 ;;
+    esac
+    shift
+done
+
+if ! nvidia-smi -L >/dev/null 2>&1; then
+    echo "gpu-check: no CUDA device"
+    exit 2
+fi
+if [ -z "$build" ]; then
+    build=$root/build/cuda-native
+    (cd "$root" && cmake --preset cuda-native -DPOLYSCAN_CUDA_VERBOSE=ON && cmake --build "$build" --target cuda_check) || exit 2
+fi
+programs=$build/tests/cuda
+for program in cuda.matrix cuda.property cuda.contract cuda_bench; do
+    [ -x "$programs/$program" ] || { echo "gpu-check: $programs/$program is missing" && exit 2; }
+done
+
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+say() { printf 'gpu-check: %s\n' "$*"; }
+
+say "matrix"
+"$programs/cuda.matrix" --list-test-cases 2>/dev/null | grep 'policy: ' >"$logs/cases"
+mkdir "$logs/matrix"
+export programs logs
+xargs -a "$logs/cases" -d '\n' -P "$jobs" -I{} bash -c '
+    log=$logs/matrix/$(echo "$1" | tr -c "a-z0-9\n" _)
+    timeout 300 "$programs/cuda.matrix" "--test-case=$1" >"$log" 2>&1; echo "status $?" >>"$log"' _ {}
+say "properties, contract, large"
+timeout 300 "$programs/cuda.property" >"$logs/property" 2>&1; echo "status $?" >>"$logs/property"
+timeout 300 "$programs/cuda.contract" >"$logs/contract" 2>&1; echo "status $?" >>"$logs/contract"
+timeout 300 "$programs/cuda.contract" '--test-case=large*' --no-skip >"$logs/large" 2>&1; echo "status $?" >>"$logs/large"
+timeout 60 "$programs/cuda.contract" '--test-case=an error of earlier*' --no-skip >"$logs/earlier_error" 2>&1
+echo "status $?" >>"$logs/earlier_error"
+
+mkdir "$logs/sanitizer"
+if command -v compute-sanitizer >/dev/null; then
+    say "compute-sanitizer"
+    printf '%s\n' memcheck racecheck synccheck initcheck | xargs -P "$jobs" -I{} bash -c '
+        timeout 300 compute-sanitizer --tool "$1" "$programs/cuda.contract" "--test-case=each kernel once*" \
+            >"$logs/sanitizer/$1" 2>&1; echo "status $?" >>"$logs/sanitizer/$1"' _ {}
+fi
+
+say "sweep"
+timeout 400 "$programs/cuda_bench" --policies "${sweep[@]}" >"$logs/sweep" 2>&1; echo "status $?" >>"$logs/sweep"
+
+root=$root out=$out logs=$logs build=$build python3 - <<'PY'
+import datetime, glob, hashlib, json, os, re, subprocess, sys
+
+root, logs = os.environ["root"], os.environ["logs"]
+
+def text(path):
+    return open(path, errors="replace").read()
+
+def status(log):
+    found = re.findall(r"^status (\d+)$", log, re.M)
+    return int(found[-1]) if found else -1
+
+def first_line(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip().splitlines()[-1]
+    except (OSError, IndexError):
+        return ""
+
+# The sources that decide what ran: hash of the hashes of the files, in the order of their names.
+digest = hashlib.sha256()
+for folder in ("core", "backends/cuda", "tests", "bench"):
+    for path in sorted(p for p in glob.glob(f"{root}/{folder}/**/*", recursive=True) if os.path.isfile(p) and "__pycache__" not in p):
+        digest.update(os.path.relpath(path, root).encode() + b"\0" + hashlib.sha256(open(path, "rb").read()).digest())
+
+device, driver = [x.strip() for x in first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").split(",")]
+record = {
+    "schema": 1,
+    "date": datetime.date.today().isoformat(),
+    "machine": {"device": device, "driver": driver},
+    "compiler": first_line("nvcc", "--version"),
+    "architectures": "",
+    "source_sha256": digest.hexdigest(),
+}
+cache = os.path.join(os.environ["build"], "CMakeCache.txt")
+if os.path.exists(cache):
+    found = re.search(r"^CMAKE_CUDA_ARCHITECTURES:\w+=(.*)$", text(cache), re.M)
+    record["architectures"] = found[1] if found else ""
+
+matrix = {"cases": 0, "passed": 0, "failed": 0, "skipped": 0, "crashed": []}
+failures = []
+for path in sorted(glob.glob(f"{logs}/matrix/*")):
+    log = text(path)
+    matrix["cases"] += 1
+    if counts := re.search(r"(\d+) cells passed, (\d+) failed, (\d+) skipped", log):
+        for key, value in zip(("passed", "failed", "skipped"), counts.groups()):
+            matrix[key] += int(value)
+    if status(log) != 0:
+        matrix["crashed" if not counts else "failed_cases"] = matrix.get("crashed" if not counts else "failed_cases", []) + [os.path.basename(path)]
+        failures += re.findall(r"ERROR: (.*)", log)[:3]
+record["matrix"] = matrix
+for name in ("property", "contract", "large", "earlier_error"):
+    log = text(f"{logs}/{name}")
+    counts = re.search(r"test cases: *(\d+) \| *(\d+) passed \| *(\d+) failed", log)
+    record[name] = {"tests": int(counts[1]), "passed": int(counts[2]), "failed": int(counts[3])} if counts else {"failed": -1}
+    record[name]["status"] = status(log)
+    if status(log) != 0:
+        failures += re.findall(r"ERROR: (.*)", log)[:5]
+record["sanitizer"] = {}
+for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
+    path = f"{logs}/sanitizer/{tool}"
+    if not os.path.exists(path):
+        record["sanitizer"][tool] = "not available on this machine"
+        continue
+    log = text(path)
+    summary = re.findall(r"=+ (?:ERROR|RACECHECK) SUMMARY: (.*)", log)
+    record["sanitizer"][tool] = {"summary": summary[-1] if summary else "did not finish", "status": status(log)}
+    if status(log) != 0 or not summary or not re.match(r"0 (errors|hazards)", summary[-1]):
+        failures.append(f"{tool}: " + (summary[-1] if summary else log[-300:]))
+record["sweep"] = []
+for line in text(f"{logs}/sweep").splitlines():
+    if line.startswith("{"):
+        record["sweep"].append(json.loads(line))
+    elif not line.startswith("status"):
+        failures.append("sweep: " + line)
+if status(text(f"{logs}/sweep")) != 0:
+    failures.append("sweep: did not finish")
+good = not failures and matrix["failed"] == 0 and not matrix["crashed"] and matrix["cases"] > 0
+record["good"] = good
+record["failures"] = failures
+
+out = os.environ["out"] or f"{root}/docs/results/{re.sub('[^a-z0-9]+', '-', device.lower())}-{record['date']}.json"
+os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
+with open(out, "w") as file:
+    # One row of the sweep a line.
+    rows = record.pop("sweep")
+    head = json.dumps(record, indent=1)
+    file.write(head[:-2] + ',\n "sweep": [\n  ' + ",\n  ".join(json.dumps(row) for row in rows) + "\n ]\n}\n")
+print(f"gpu-check: {matrix['passed']} cells passed, {matrix['failed']} failed, {matrix['skipped']} skipped; "
+      + ", ".join(f"{n} {record[n].get('passed', 0)}/{record[n].get('tests', 0)}" for n in ("property", "contract", "large", "earlier_error"))
+      + "; " + ", ".join(f"{t}: {v['summary'] if isinstance(v, dict) else v}" for t, v in record["sanitizer"].items()))
+for failure in failures[:20]:
+    print("gpu-check: FAILED:", failure[:300])
+print("gpu-check:", out)
+sys.exit(0 if good else 1)
+PY
