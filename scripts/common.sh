@@ -3,6 +3,8 @@
 # What test.sh and compare.sh share. Sourced; expects `set -euo pipefail`.
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+# Where ccache is found: two clones of the same sources share what it keeps.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root}
 # Found by setup and configure.
 polyscan_cmake=""
 polyscan_ctest=""
