@@ -89,9 +89,12 @@ def first_line(*command):
 
 # The sources that decide what ran: hash of the hashes of the files, in the order of their names.
 digest = hashlib.sha256()
-for folder in ("core", "backends/cuda", "tests", "bench"):
-    for path in sorted(p for p in glob.glob(f"{root}/{folder}/**/*", recursive=True) if os.path.isfile(p) and "__pycache__" not in p):
-        digest.update(os.path.relpath(path, root).encode() + b"\0" + hashlib.sha256(open(path, "rb").read()).digest())
+folders = ("core", "backends/cuda", "tests/cuda", "bench")
+matrix_sources = ("cases.hpp", "inputs.hpp", "launch.hpp", "launch_impl.hpp", "matrix.hpp", "matrix_impl.hpp",
+                  "matrix_test.cpp", "property_test.cpp")
+sources = [p for folder in folders for p in sorted(glob.glob(f"{root}/{folder}/**/*", recursive=True)) if os.path.isfile(p)]
+for path in sources + [f"{root}/tests/{name}" for name in matrix_sources]:
+    digest.update(os.path.relpath(path, root).encode() + b"\0" + hashlib.sha256(open(path, "rb").read()).digest())
 
 device, driver = [x.strip() for x in first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").split(",")]
 record = {

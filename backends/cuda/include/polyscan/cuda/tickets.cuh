@@ -46,8 +46,10 @@ struct ticket_counter {
             for (std::uint64_t i = 0; i < count; ++i) words[i] = 0;
             next = 0;
         }
-        header->retired = 0;
-        header->counter = static_cast<unsigned long long>(next) << region_header::epoch_shift;
+        // Every block has drawn its last ticket before it retired, and this block has seen all of them retire.
+        __threadfence(); // the counters of the next launch come after every draw and every retirement of this one
+        atomicExch(&header->retired, 0u);
+        atomicExch(&header->counter, static_cast<unsigned long long>(next) << region_header::epoch_shift);
     }
 };
 
