@@ -116,9 +116,8 @@ struct throwing {
     }
 };
 
-// ---- each protocol as its grid algorithm uses it, with one value per section
-// ----------------------------------------- `seen(s, carry)` is called once for each section, by its owner, while the
-// others go on.
+// ---- each protocol as its grid algorithm uses it, with one value per section ----------------------------------------
+// `seen(s, carry)` is called once for each section, by its owner, while the others go on.
 
 template <class T, class Operator, class Team, class Seen>
 void run_domino(const Team& team, int threads, index_type sections, const Operator& op, const Seen& seen) {
@@ -314,7 +313,7 @@ TEST_CASE("a server that threw leaves the state of the last complete section") {
     struct counting {
         int* calls;
         std::string operator()(const std::string& earlier, const std::string& later) const {
-            if (++*calls == 2) throw bomb{};
+            if (++*calls == 2) throw bomb("the second call");
             return earlier + later;
         }
     };
