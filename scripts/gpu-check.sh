@@ -48,6 +48,7 @@ say "matrix"
 "$programs/cuda.matrix" --list-test-cases 2>/dev/null | grep 'policy: ' >"$logs/cases"
 mkdir "$logs/matrix"
 export programs logs
+# shellcheck disable=SC2016 # the inner shell expands them
 xargs -a "$logs/cases" -d '\n' -P "$jobs" -I{} bash -c '
     log=$logs/matrix/$(echo "$1" | tr -c "a-z0-9\n" _)
     timeout 300 "$programs/cuda.matrix" "--test-case=$1" >"$log" 2>&1; echo "status $?" >>"$log"' _ {}
@@ -61,6 +62,7 @@ echo "status $?" >>"$logs/earlier_error"
 mkdir "$logs/sanitizer"
 if command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer"
+    # shellcheck disable=SC2016 # the inner shell expands them
     printf '%s\n' memcheck racecheck synccheck initcheck | xargs -P "$jobs" -I{} bash -c '
         timeout 300 compute-sanitizer --tool "$1" "$programs/cuda.contract" "--test-case=each kernel once*" \
             >"$logs/sanitizer/$1" 2>&1; echo "status $?" >>"$logs/sanitizer/$1"' _ {}
