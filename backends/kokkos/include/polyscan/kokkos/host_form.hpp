@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The host form of the algorithms: the OpenMP backend's loops, in Kokkos' threads.
+#pragma once
+
+#include <polyscan/kokkos/space.hpp>
+
+// nvcc cannot read the vector extensions that those loops are written with. What it compiles runs teams everywhere.
+#if defined(KOKKOS_COMPILER_NVCC)
+
+namespace polyscan::kokkos {
+template <class ExecutionSpace>
+inline constexpr bool has_host_form = false;
+} // namespace polyscan::kokkos
+
+#else
+
+#include <polyscan/kokkos/host_team.hpp>
+#include <polyscan/openmp/backend.hpp>
+
+namespace polyscan::kokkos {
+
+template <class ExecutionSpace>
+inline constexpr bool has_host_form = runs_on_host<ExecutionSpace>;
+
+/// With at most `threads` threads; with one where the input has fewer than `parallel_bytes` bytes. Done on return.
+template <class Policy, class ExecutionSpace, class Request>
+void host_scan(const ExecutionSpace& space, const Request& request, int threads, index_type parallel_bytes) {
+    if (request.size == 0) space.fence("polyscan: the host stores the total");
+    const host_team<ExecutionSpace> team(space);
+    const openmp::basic_backend<host_team<ExecutionSpace>> host({threads, parallel_bytes}, team);
+    host.template scan<Policy>(request);
+}
+
+} // namespace polyscan::kokkos
+
+#endif
