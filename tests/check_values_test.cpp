@@ -28,7 +28,7 @@ std::string trimmed(const std::string& text) {
 
 /// The rows of the table that follows the line "<!-- table: NAME -->", without heading and rule.
 std::vector<row> table(const std::string& name) {
-    const auto page = std::filesystem::path(__FILE__).parent_path().parent_path() / "docs" / "determinism.md";
+    const auto page = std::filesystem::path(POLYSCAN_SOURCE_DIR) / "docs" / "determinism.md";
     std::ifstream file(page);
     REQUIRE_MESSAGE(file.good(), page.string(), " cannot be read");
     std::string line;
