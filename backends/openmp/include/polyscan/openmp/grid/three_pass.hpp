@@ -5,10 +5,10 @@
 /// S. Sengupta, M. Harris, Y. Zhang, J. Owens: "Scan primitives for GPU computing" (2007).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <polyscan/openmp/grid/tile_pass.hpp>
+#include <polyscan/openmp/team.hpp>
 
 namespace polyscan::openmp {
 
