@@ -25,7 +25,7 @@ endif()
 
 if(POLYSCAN_SANITIZE)
     target_compile_options(polyscan_own INTERFACE
-        "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${POLYSCAN_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer;-g>"
+        "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${POLYSCAN_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer;-g;-O1>"
         "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler=\"-fsanitize=${POLYSCAN_SANITIZE}\" -Xcompiler=-fno-omit-frame-pointer>")
     target_link_options(polyscan_own INTERFACE "-fsanitize=${POLYSCAN_SANITIZE}")
     # One instruction set instead of three: the kernels are the same source, and instrumented they compile for minutes.
