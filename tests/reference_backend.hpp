@@ -24,16 +24,17 @@ public:
     template <class Policy, class Request>
     void scan(const Request& request) {
         using accumulator = typename Request::accumulator_type;
-        if (request.size == 0) {
-            if (request.total != nullptr && request.init) *request.total = *request.init;
+        const index_type size = request.live_size();
+        if (size == 0) {
+            if (request.total != nullptr && request.empty_total) *request.total = *request.empty_total;
             return;
         }
         std::vector<accumulator> x;
-        x.reserve(static_cast<std::size_t>(request.size));
-        for (index_type i = 0; i < request.size; ++i) x.push_back(request.load(i));
+        x.reserve(static_cast<std::size_t>(size));
+        for (index_type i = 0; i < size; ++i) x.push_back(request.load(i));
         const auto inclusive = reference::policy_order(Policy{}, std::move(x), request.op, request.init);
         const auto y = reference::outputs(inclusive, request.kind, request.init);
-        for (index_type i = 0; i < request.size; ++i) request.store(i, y[static_cast<std::size_t>(i)]);
+        for (index_type i = 0; i < size; ++i) request.store(i, y[static_cast<std::size_t>(i)]);
         if (request.total != nullptr) *request.total = inclusive.back();
     }
 

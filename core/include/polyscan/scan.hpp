@@ -161,10 +161,23 @@ inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::ui
     return a_bytes > 0 && b_bytes > 0 && (x < y ? y - x < a_bytes : x - y < b_bytes);
 }
 
-template <class Input, class Output, class Accumulator>
-void check_memory(Input input, Output output, index_type size, Accumulator* total) {
+// What an output function writes is its author's affair.
+template <class Input, class Function, class Accumulator>
+void check_memory(Input input, const function_output<Function>&, index_type size, Accumulator* total) {
     if (size == 0) return;
-    using out_element = std::remove_pointer_t<Output>;
+    if constexpr (std::is_pointer_v<Input>) {
+        using in_element = std::remove_pointer_t<Input>;
+        if (input == nullptr) reject("in", "is null although it has elements");
+        if (total != nullptr &&
+            overlap(input, static_cast<std::uint64_t>(size) * sizeof(in_element), total, sizeof(Accumulator)))
+            reject("total", "lies inside the input");
+    }
+}
+
+template <class Input, class Out, class Accumulator>
+void check_memory(Input input, Out* output, index_type size, Accumulator* total) {
+    if (size == 0) return;
+    using out_element = Out;
     const auto elements = static_cast<std::uint64_t>(size);
     if (output == nullptr) reject("out", "is null although the input has elements");
     if constexpr (std::is_pointer_v<Input>) {
@@ -191,6 +204,8 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
 
     const auto source = as_counted(std::forward<In>(in), "in");
     const auto target = as_counted(std::forward<Out>(out), "out");
+    static_assert(!is_function_output<std::remove_cv_t<decltype(source.begin)>>, "a function is for outputs");
+    if (target.count != nullptr) reject("out", "a run-time count is for inputs");
     if (source.size == unknown_size)
         reject("in", "a bare pointer has no length; use polyscan::counted(pointer, n) or a span");
     if (target.size != unknown_size && target.size < source.size)
@@ -198,8 +213,9 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
                           std::to_string(source.size));
 
     using output_iterator = std::remove_cv_t<decltype(target.begin)>;
-    static_assert(std::is_pointer_v<output_iterator> && !std::is_const_v<std::remove_pointer_t<output_iterator>>,
-                  "the output must be contiguous, writable memory");
+    static_assert(is_function_output<output_iterator> ||
+                      (std::is_pointer_v<output_iterator> && !std::is_const_v<std::remove_pointer_t<output_iterator>>),
+                  "the output must be contiguous, writable memory, or polyscan::to_function(f)");
     auto input = read_only(source.begin);
     auto transform = find_transform(options...);
     using element = std::decay_t<decltype(transform(input[0]))>;
@@ -218,19 +234,26 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
     constexpr bool starts_with_identity = std::is_same_v<Init, no_init_t> && has_identity<Operator, accumulator_type>;
     static_assert(Kind == scan_kind::inclusive || !std::is_same_v<Init, no_init_t> || starts_with_identity,
                   "an exclusive scan needs an init, or an operator with an identity");
-    std::optional<accumulator_type> start;
+    std::optional<accumulator_type> start, empty_total;
     if constexpr (!std::is_same_v<Init, no_init_t>) {
         start.emplace(static_cast<accumulator_type>(init));
+        empty_total.emplace(*start);
     } else if constexpr (starts_with_identity) {
-        // An exclusive scan starts with it; an empty scan's total is it.
-        if (Kind == scan_kind::exclusive || source.size == 0) start.emplace(identity_of<accumulator_type>(op));
+        empty_total.emplace(identity_of<accumulator_type>(op));
+        if (Kind == scan_kind::exclusive) start.emplace(*empty_total);
     }
 
     accumulator_type* total = find_total<accumulator_type>(options...);
     check_memory(input, target.begin, source.size, total);
+    if constexpr (!is_function_output<output_iterator>)
+        if (source.count != nullptr &&
+            overlap(target.begin, static_cast<std::uint64_t>(source.size) * sizeof(out_element), source.count,
+                    sizeof(index_type)))
+            reject("count", "lies inside the output");
     backend.template scan<Policy>(
         scan_request<accumulator_type, decltype(input), output_iterator, Operator, decltype(transform)>{
-            input, target.begin, source.size, op, std::move(transform), std::move(start), Kind, total});
+            input, target.begin, source.size, op, std::move(transform), std::move(start), Kind, total,
+            std::move(empty_total), source.count});
 }
 
 } // namespace detail

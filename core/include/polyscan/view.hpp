@@ -4,7 +4,11 @@
 ///  - other random-access ranges with a size, as input only (std::views::iota, transformed views, ...);
 ///  - rank-1 views with `data_handle()` (std::mdspan) or `data()` and `extent(0)` (Kokkos::View), stride 1;
 ///  - `counted(iterator, n)`: any random-access iterator and a length; device pointers go this way;
-///  - a bare pointer, as output only: its length cannot be checked.
+///  - `counted(iterator, capacity, count)`, as input only: how many elements there are is read from the backend's
+///  memory
+///    when the work runs, so that it may be the result of an earlier call that is still under way;
+///  - a bare pointer, as output only: its length cannot be checked;
+///  - `to_function(f)`, as output only: f(i, value) is called instead of a store.
 #pragma once
 
 #include <concepts>
@@ -15,15 +19,17 @@
 #include <utility>
 
 #include <polyscan/error.hpp>
+#include <polyscan/request.hpp>
 #include <polyscan/tile.hpp>
 
 namespace polyscan {
 
-/// An iterator and a number of elements.
+/// An iterator and a number of elements, or the most that there can be and the place where the number will stand.
 template <class Iterator>
 struct counted_view {
     Iterator begin;
     index_type size;
+    const index_type* count = nullptr;
 };
 
 /// `n` elements from `first`, which may be a pointer into any memory that the backend can reach, or a random-access
@@ -34,6 +40,26 @@ counted_view<Iterator> counted(Iterator first, std::integral auto n) {
     return {first, static_cast<index_type>(n)};
 }
 
+/// min(capacity, *count) elements from `first`. `count` is memory of the backend, read when the work runs; it lies
+/// outside the output. Below zero counts as zero.
+///     polyscan::inclusive_scan(gpu, polyscan::counted(in, 1 << 20, selected), out);   // no wait for *selected
+template <std::random_access_iterator Iterator>
+counted_view<Iterator> counted(Iterator first, std::integral auto capacity, const index_type* count) {
+    if (count == nullptr) reject("count", "is null");
+    counted_view<Iterator> result = counted(first, capacity);
+    result.count = count;
+    return result;
+}
+
+/// Output by function: f(i, value) is called once for every output i, in any order and perhaps at once, where the
+/// backend runs. It must not read what another call of it writes.
+///     polyscan::inclusive_scan(cpu, in, polyscan::to_function([=](polyscan::index_type i, int v) { out[n - 1 - i] = v;
+///     }));
+template <class Function>
+function_output<Function> to_function(Function function) {
+    return {std::move(function)};
+}
+
 namespace detail {
 
 inline constexpr index_type unknown_size = -1;
@@ -42,6 +68,11 @@ template <class T>
 inline constexpr bool is_counted_view = false;
 template <class Iterator>
 inline constexpr bool is_counted_view<counted_view<Iterator>> = true;
+
+template <class T>
+inline constexpr bool is_function_output = false;
+template <class Function>
+inline constexpr bool is_function_output<function_output<Function>> = true;
 
 template <class T>
 concept mdspan_like = requires(const T& view) {
@@ -93,7 +124,9 @@ template <class T>
 auto as_counted(T&& source, const char* argument) {
     using type = std::remove_cvref_t<T>;
     if constexpr (is_counted_view<type>) {
-        return counted_view<decltype(plain(source.begin))>{plain(source.begin), source.size};
+        return counted_view<decltype(plain(source.begin))>{plain(source.begin), source.size, source.count};
+    } else if constexpr (is_function_output<type>) {
+        return counted_view<type>{source, unknown_size};
     } else if constexpr (std::is_pointer_v<type>) {
         return counted_view<type>{source, unknown_size};
     } else if constexpr (kokkos_view_like<type>) {

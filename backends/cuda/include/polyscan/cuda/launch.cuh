@@ -46,12 +46,9 @@ public:
         return sizeof(region_header) + static_cast<std::size_t>(count) * cell_bytes(sizeof(A));
     }
 
-    /// Plain memory for `count` values.
-    template <class A>
-    A* scratch(index_type count) {
-        if (count == 0) return nullptr;
-        const auto bytes = static_cast<std::size_t>(count) * sizeof(A);
-        return reinterpret_cast<A*>(backend_.memory().get(region::scratch, bytes, backend_.stream()).data);
+    /// Plain memory.
+    unsigned char* scratch(std::size_t bytes) {
+        return backend_.memory().get(region::scratch, bytes, backend_.stream()).data;
     }
 
 private:

@@ -30,27 +30,37 @@ struct kernel_request {
     using accumulator_type = typename Request::accumulator_type;
     using operator_type = typename Request::operator_type;
     using input_type = typename Request::input_type;
-    using output_element = std::remove_pointer_t<typename Request::output_type>;
+    using output_type = typename Request::output_type;
+    using output_element = std::remove_pointer_t<output_type>;
+    static constexpr bool writes_memory = Request::writes_memory;
     using input_element = typename std::iterator_traits<input_type>::value_type;
 
     input_type input;
-    output_element* output;
-    index_type size;
+    output_type output;
+    index_type capacity;     ///< elements, unless `count` says fewer
+    const index_type* count; ///< or null
     operator_type op;
     typename Request::transform_type transform;
     maybe<accumulator_type> init;
     bool exclusive;
     accumulator_type* total;
+    maybe<accumulator_type> empty_total;
 
     explicit kernel_request(const Request& r)
-        : input(r.input), output(r.output), size(r.size), op(r.op), transform(r.transform),
+        : input(r.input), output(r.output), capacity(r.size), count(r.count), op(r.op), transform(r.transform),
           exclusive(r.kind == scan_kind::exclusive), total(r.total) {
         if (r.init) init.set(*r.init);
+        if (r.empty_total) empty_total.set(*r.empty_total);
     }
+
+    __device__ index_type size() const { return live_count(capacity, count); }
 
     __device__ accumulator_type load(index_type i) const { return static_cast<accumulator_type>(transform(input[i])); }
     __device__ void store(index_type i, const accumulator_type& value) const {
-        output[i] = static_cast<output_element>(value);
+        if constexpr (writes_memory)
+            output[i] = static_cast<output_element>(value);
+        else
+            output.function(i, value);
     }
 
     /// Elements i, i + 1, ..., i + Run - 1, all of which exist. In one access where type and address allow; `i` is a
@@ -77,16 +87,18 @@ struct kernel_request {
     /// The counterpart of load_run. The output is not read again soon: evict it first.
     template <int Run>
     __device__ void store_run(index_type i, const slot<accumulator_type> (&values)[Run]) const {
-        using word = detail::word_of_size<Run* static_cast<int>(sizeof(output_element))>;
-        if constexpr (!std::is_void_v<word> && std::is_trivially_copyable_v<output_element>) {
-            if (reinterpret_cast<std::uintptr_t>(output) % sizeof(word) == 0) {
-                slot<output_element> part[Run];
+        if constexpr (writes_memory) {
+            using word = detail::word_of_size<Run* static_cast<int>(sizeof(output_element))>;
+            if constexpr (!std::is_void_v<word> && std::is_trivially_copyable_v<output_element>) {
+                if (reinterpret_cast<std::uintptr_t>(output) % sizeof(word) == 0) {
+                    slot<output_element> part[Run];
 #pragma unroll
-                for (int e = 0; e < Run; ++e) part[e].value = static_cast<output_element>(values[e].value);
-                word whole;
-                std::memcpy(&whole, static_cast<const void*>(part), sizeof(word));
-                __stcs(reinterpret_cast<word*>(output + i), whole);
-                return;
+                    for (int e = 0; e < Run; ++e) part[e].value = static_cast<output_element>(values[e].value);
+                    word whole;
+                    std::memcpy(&whole, static_cast<const void*>(part), sizeof(word));
+                    __stcs(reinterpret_cast<word*>(output + i), whole);
+                    return;
+                }
             }
         }
 #pragma unroll
@@ -136,10 +148,16 @@ __device__ void store_outputs_of(const KernelRequest& request, index_type first,
     }
 }
 
+/// By one thread of the launch: the total of no elements, which shows only when the count is read.
+template <class KernelRequest>
+__device__ void store_empty_total(const KernelRequest& request) {
+    if (request.total != nullptr && request.empty_total.present) *request.total = request.empty_total.place.value;
+}
+
 /// The tile that ends the data knows the total.
 template <class KernelRequest, class A>
 __device__ void store_total(const KernelRequest& request, index_type end, const maybe<A>& carry, const A& aggregate) {
-    if (request.total != nullptr && end == request.size) *request.total = combine(request.op, carry, aggregate);
+    if (request.total != nullptr && end == request.size()) *request.total = combine(request.op, carry, aggregate);
 }
 
 } // namespace polyscan::cuda

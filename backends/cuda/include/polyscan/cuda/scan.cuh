@@ -41,7 +41,7 @@ constexpr std::size_t call_bytes(index_type n) {
     if constexpr (std::is_same_v<grid_type, grid::single_block>) {
         return 0;
     } else if constexpr (std::is_same_v<grid_type, grid::three_pass>) {
-        return static_cast<std::size_t>(three_pass_scratch<typename Policy::block_type, A>(n)) * sizeof(A);
+        return three_pass_scratch<A>::template bytes<typename Policy::block_type>(n);
     } else if constexpr (std::is_same_v<grid_type, grid::domino>) {
         using kernel = domino_kernel<typename Policy::block_type, kernel_request<Request>>;
         return launcher::region_bytes<A>(ceil_div(tiles, kernel::section_tiles(tiles)));
@@ -64,8 +64,8 @@ void backend::scan(const Request& request) {
     launcher on(*this);
     if (request.size > 0) {
         run(std::remove_cvref_t<Policy>{}, request, on);
-    } else if (request.total != nullptr && request.init) {
-        on.launch(detail::write_value<A>, 1, 1, 0, maybe<A>(*request.init), request.total);
+    } else if (request.total != nullptr && request.empty_total) {
+        on.launch(detail::write_value<A>, 1, 1, 0, maybe<A>(*request.empty_total), request.total);
     }
 }
 

@@ -36,11 +36,11 @@ struct options {
     int team_size = 0;
 };
 
-/// The kernel of an empty scan with init. (Kernels are no private members: CUDA does not launch those.)
+/// The kernel of an empty scan with a total. (Kernels are no private members: CUDA does not launch those.)
 template <class Request>
-struct init_as_total {
+struct total_of_nothing {
     Request request;
-    KOKKOS_FUNCTION void operator()(int) const { put(request.total, *request.init); }
+    KOKKOS_FUNCTION void operator()(int) const { put(request.total, *request.empty_total); }
 };
 
 /// Scans are launched on one execution-space instance, and asynchronous where that is. The backend never waits for it,
@@ -79,7 +79,7 @@ public:
             static_assert(by_value, "in teams accumulators must be trivially copyable");
             const kernel_request<Request> kernels_own(request);
             if (request.size == 0) {
-                if (request.total != nullptr && request.init) store_total(kernels_own);
+                if (request.total != nullptr && request.empty_total) store_total(kernels_own);
                 return;
             }
             const team_options teams{options_.threads, options_.team_size};
@@ -157,7 +157,7 @@ private:
     void store_total(const Request& request) const {
         translating_errors("total of nothing", [&] {
             Kokkos::parallel_for("polyscan: total of nothing", Kokkos::RangePolicy<ExecutionSpace>(space(), 0, 1),
-                                 init_as_total<Request>{request});
+                                 total_of_nothing<Request>{request});
         });
     }
 

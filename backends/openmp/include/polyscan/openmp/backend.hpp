@@ -45,8 +45,15 @@ public:
 
     template <scan_policy Policy, class Request>
     void scan(const Request& request) const {
+        if (request.count != nullptr) {
+            Request live = request;
+            live.size = request.live_size();
+            live.count = nullptr;
+            scan<Policy>(live);
+            return;
+        }
         if (request.size == 0) {
-            if (request.total != nullptr && request.init) *request.total = *request.init;
+            if (request.total != nullptr && request.empty_total) *request.total = *request.empty_total;
             return;
         }
         using cut = tiling<typename Policy::block_type, Request>;

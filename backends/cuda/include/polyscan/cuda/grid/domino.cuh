@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(domino_kernel<Block, KernelRequest>::group::co
     using group = typename kernel::group;
     auto& shared = block_memory<typename kernel::shared>();
     typename kernel::scan_type scan(shared.scan);
-    const index_type tiles = ceil_div(request.size, kernel::scan_type::elements);
+    const index_type tiles = ceil_div(request.size(), kernel::scan_type::elements);
     const index_type sections = ceil_div(tiles, index_type{section_tiles});
 
     for (;;) {
@@ -174,7 +174,9 @@ __global__ void __launch_bounds__(domino_kernel<Block, KernelRequest>::group::co
         const ticket mine = shared.drawn;
         group::sync(); // write after read: before the leader draws again
         if (mine.number >= sections) {
-            if (group::is_leader()) counter.retire(mine.epoch);
+            if (!group::is_leader()) return;
+            if (tiles == 0 && mine.number == 0) store_empty_total(request);
+            counter.retire(mine.epoch);
             return;
         }
         const neighbours<A> beside{cells<A>(counter.cells_memory(), mine.epoch), request.init};

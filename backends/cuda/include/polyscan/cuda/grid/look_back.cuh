@@ -130,14 +130,16 @@ __global__ void __launch_bounds__(look_back_kernel<Block, KernelRequest>::group:
     using group = typename kernel::group;
     auto& shared = block_memory<typename kernel::shared>();
     typename kernel::scan_type scan(shared.scan);
-    const index_type tiles = ceil_div(request.size, kernel::scan_type::elements);
+    const index_type tiles = ceil_div(request.size(), kernel::scan_type::elements);
 
     if (group::is_leader()) shared.first = counter.draw();
     group::sync(); // read after write: everybody reads the first ticket
     const ticket first = shared.first;
     typename kernel::source_type source(request, shared.board, shared.window, counter, first.epoch, tiles);
     for (index_type tile = first.number; tile < tiles; tile = source.next()) tile_pass(scan, request, tile, source);
-    if (group::is_leader()) counter.retire(first.epoch);
+    if (!group::is_leader()) return;
+    if (tiles == 0 && first.number == 0) store_empty_total(request);
+    counter.retire(first.epoch);
 }
 
 template <class Block, class Request>

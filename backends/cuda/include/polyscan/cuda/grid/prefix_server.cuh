@@ -55,7 +55,7 @@ public:
 
     __device__ void serve() {
         const index_type needed = cells_.tiles() - 1; // nobody needs the aggregate of the last tile
-        if (needed == 0) return;
+        if (needed <= 0) return;
         const int lane = static_cast<int>(threadIdx.x) % warp_size;
         typename server_cells<A>::image read[ahead];
 #pragma unroll
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(prefix_server_kernel<Block, KernelRequest>::th
     if (group::is_leader()) shared.first = counter.draw();
     __syncthreads(); // read after write: everybody, the server's warp included, reads the first ticket
     const ticket first = shared.first;
-    const index_type tiles = ceil_div(request.size, kernel::scan_type::elements);
+    const index_type tiles = ceil_div(request.size(), kernel::scan_type::elements);
     const server_cells<A> cells(counter, first.epoch, tiles);
 
     if (group::rank() >= group::count) {
@@ -227,7 +227,9 @@ __global__ void __launch_bounds__(prefix_server_kernel<Block, KernelRequest>::th
     typename kernel::scan_type scan(shared.scan);
     served_carries<KernelRequest, group> source(request, shared.board, cells, counter);
     for (index_type tile = first.number; tile < tiles; tile = source.next()) tile_pass(scan, request, tile, source);
-    if (group::is_leader()) counter.retire(first.epoch);
+    if (!group::is_leader()) return;
+    if (tiles == 0 && first.number == 0) store_empty_total(request);
+    counter.retire(first.epoch);
 }
 
 template <class Block, class Request>

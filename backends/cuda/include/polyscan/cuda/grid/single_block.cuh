@@ -52,8 +52,9 @@ __global__ void __launch_bounds__(single_block_kernel<Block, KernelRequest>::gro
     auto& shared = block_memory<typename kernel::shared>();
     typename kernel::scan_type scan(shared.scan);
     running_total<KernelRequest, typename kernel::group> source(request, shared.board);
-    const index_type tiles = ceil_div(request.size, scan.elements);
+    const index_type tiles = ceil_div(request.size(), scan.elements);
     for (index_type tile = 0; tile < tiles; ++tile) tile_pass(scan, request, tile, source);
+    if (tiles == 0 && kernel::group::is_leader()) store_empty_total(request);
 }
 
 template <class Block, class Request>

@@ -61,13 +61,16 @@ struct three_pass_kernel {
     };
 };
 
-/// Pass 1: the aggregate of each full tile, a warp each.
+/// Pass 1: the aggregate of each full tile, a warp each. Nobody needs the last tile's. `needed`, where not null,
+/// receives the number of aggregates, for a call that learns its size only now.
 template <class Block, class KernelRequest>
 __global__ void __launch_bounds__(three_pass_kernel<Block, KernelRequest>::fold_group::count, 1)
     fold_tiles(const __grid_constant__ KernelRequest request, typename KernelRequest::accumulator_type* aggregates,
-               index_type tiles) {
+               index_type* needed) {
     using kernel = three_pass_kernel<Block, KernelRequest>;
     using group = typename kernel::fold_group;
+    const index_type tiles = ceil_div(request.size(), kernel::fold_type::elements) - 1;
+    if (needed != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *needed = tiles;
     for (index_type tile = index_type{blockIdx.x} * group::warps + group::warp(); tile < tiles;
          tile += index_type{gridDim.x} * group::warps) {
         const auto aggregate = kernel::fold_type::fold(request, tile * kernel::fold_type::elements);
@@ -85,25 +88,39 @@ __global__ void __launch_bounds__(three_pass_kernel<Block, KernelRequest>::group
     auto& shared = block_memory<typename kernel::shared>();
     typename kernel::scan_type scan(shared.scan);
     from_level_above<KernelRequest> source(request, above);
-    const index_type tiles = ceil_div(request.size, scan.elements);
+    const index_type tiles = ceil_div(request.size(), scan.elements);
     for (index_type tile = blockIdx.x; tile < tiles; tile += gridDim.x) tile_pass(scan, request, tile, source);
+    if (tiles == 0 && blockIdx.x == 0 && kernel::group::is_leader()) store_empty_total(request);
 }
 
-/// Values of scratch for the levels above `size` elements: aggregates and their prefixes, level by level.
-template <class Block, class A>
-constexpr index_type three_pass_scratch(index_type size) {
-    constexpr index_type elements = shape_for<Block, A>.elements();
-    index_type values = 0;
-    while (size > elements) {
-        size = ceil_div(size, elements) - 1; // nothing needs the last aggregate
-        values += 2 * size;
+/// Scratch of a call: for the levels above `size` elements, aggregates and their prefixes, level by level; and the
+/// number of each level's elements, for calls that learn their size late.
+template <class A>
+struct three_pass_scratch {
+    static constexpr int most_levels = 64; // a level has at most half of the elements below it
+
+    index_type* counts;
+    A* values;
+
+    template <class Block>
+    static constexpr std::size_t bytes(index_type size) {
+        constexpr index_type elements = shape_for<Block, A>.elements();
+        index_type count = 0;
+        while (size > elements) {
+            size = ceil_div(size, elements) - 1; // nothing needs the last aggregate
+            count += 2 * size;
+        }
+        return count == 0 ? 0 : most_levels * sizeof(index_type) + static_cast<std::size_t>(count) * sizeof(A);
     }
-    return values;
-}
+    explicit three_pass_scratch(unsigned char* memory)
+        : counts(reinterpret_cast<index_type*>(memory)),
+          values(reinterpret_cast<A*>(memory + most_levels * sizeof(index_type))) {}
+};
 
-/// Scans one level; `scratch` has three_pass_scratch values.
+/// Scans one level.
 template <class Block, class Request>
-void three_pass_level(const Request& request, typename Request::accumulator_type* scratch, launcher& on) {
+void three_pass_level(const Request& request, three_pass_scratch<typename Request::accumulator_type> scratch,
+                      launcher& on) {
     using A = typename Request::accumulator_type;
     using kernel = three_pass_kernel<Block, kernel_request<Request>>;
     const index_type tiles = ceil_div(request.size, kernel::scan_type::elements);
@@ -112,14 +129,17 @@ void three_pass_level(const Request& request, typename Request::accumulator_type
         return;
     }
     const index_type needed = tiles - 1;
-    A* const aggregates = scratch;
-    A* const scanned = scratch + needed;
+    A* const aggregates = scratch.values;
+    A* const scanned = aggregates + needed;
+    index_type* const live = request.count == nullptr ? nullptr : scratch.counts;
+    scratch.counts += 1;
+    scratch.values += 2 * needed;
     on.launch(fold_tiles<Block, kernel_request<Request>>, ceil_div(needed, kernel::fold_group::warps),
-              kernel::fold_group::count, 0, kernel_request<Request>(request), aggregates, needed);
+              kernel::fold_group::count, 0, kernel_request<Request>(request), aggregates, live);
     three_pass_level<Block>(
         scan_request<A, const A*, A*, typename Request::operator_type>{
-            aggregates, scanned, needed, request.op, {}, {}, scan_kind::inclusive, nullptr},
-        scratch + 2 * needed, on);
+            aggregates, scanned, needed, request.op, {}, {}, scan_kind::inclusive, nullptr, {}, live},
+        scratch, on);
     on.launch(rescan_tiles<Block, kernel_request<Request>>, tiles, kernel::group::count,
               shared_bytes<typename kernel::shared>, kernel_request<Request>(request),
               scanned_aggregates<A>{aggregates, scanned});
@@ -128,7 +148,8 @@ void three_pass_level(const Request& request, typename Request::accumulator_type
 template <class Block, class Request>
 void run(policy<grid::three_pass, Block>, const Request& request, launcher& on) {
     using A = typename Request::accumulator_type;
-    three_pass_level<Block>(request, on.scratch<A>(three_pass_scratch<Block, A>(request.size)), on);
+    const std::size_t bytes = three_pass_scratch<A>::template bytes<Block>(request.size);
+    three_pass_level<Block>(request, three_pass_scratch<A>(on.scratch(bytes)), on);
 }
 
 } // namespace polyscan::cuda

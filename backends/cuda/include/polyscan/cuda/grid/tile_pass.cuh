@@ -18,7 +18,7 @@ template <class Scan, class KernelRequest, class Source>
 __device__ void tile_pass(Scan& scan, const KernelRequest& request, index_type tile, Source& source) {
     using A = typename KernelRequest::accumulator_type;
     const index_type first = tile * Scan::elements;
-    const index_type left = request.size - first;
+    const index_type left = request.size() - first;
     const int count = left < Scan::elements ? static_cast<int>(left) : Scan::elements;
 
     source.begin(tile);

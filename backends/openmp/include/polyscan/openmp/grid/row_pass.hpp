@@ -22,7 +22,7 @@ concept small_struct = !host::vectorisable<T> && std::is_trivially_copyable_v<T>
                        (host::row_length<T> >= 8);
 
 template <class Request>
-    requires small_struct<typename Request::accumulator_type>
+    requires(small_struct<typename Request::accumulator_type> && Request::writes_memory)
 class tile_pass<block::warp_shuffle, Request> : public buffered_pass<block::warp_shuffle, Request> {
     using base = buffered_pass<block::warp_shuffle, Request>;
     using cut = tiling<block::warp_shuffle, Request>;

@@ -18,7 +18,7 @@
 namespace polyscan::openmp {
 
 template <class Request>
-    requires host::vectorisable<typename Request::accumulator_type>
+    requires(host::vectorisable<typename Request::accumulator_type> && Request::writes_memory)
 class tile_pass<block::warp_shuffle, Request> : public buffered_pass<block::warp_shuffle, Request> {
     using base = buffered_pass<block::warp_shuffle, Request>;
     using cut = tiling<block::warp_shuffle, Request>;
