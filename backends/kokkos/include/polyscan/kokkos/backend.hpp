@@ -44,7 +44,8 @@ struct total_of_nothing {
 };
 
 /// Scans are launched on one execution-space instance, and asynchronous where that is. The backend never waits for it,
-/// except when its workspace has to grow and, on host spaces, where threads return what an operator throws.
+/// except when its workspace has to grow, when it has to read the number of elements (`counted` with a place for it)
+/// and, on host spaces, where threads return what an operator throws.
 ///
 /// An object serves one host thread at a time. Accumulators: on the host any copyable type; in teams trivially copyable
 /// ones, and operators that do not throw.
@@ -77,8 +78,8 @@ public:
             host_scan<Policy>(space(), request, threads(), options_.parallel_bytes);
         } else {
             static_assert(by_value, "in teams accumulators must be trivially copyable");
-            const kernel_request<Request> kernels_own(request);
-            if (request.size == 0) {
+            const kernel_request<Request> kernels_own(request, live_size(request));
+            if (kernels_own.size == 0) {
                 if (request.total != nullptr && request.empty_total) store_total(kernels_own);
                 return;
             }
@@ -151,6 +152,15 @@ private:
         if (wanted.threads < 0) reject("threads", "must not be negative");
         if (wanted.team_size < 0) reject("team_size", "must not be negative");
         return wanted;
+    }
+
+    // The number of elements; where it stands in the space's memory, earlier work may still be writing it.
+    template <class Request>
+    index_type live_size(const Request& request) const {
+        if (request.count == nullptr) return request.size;
+        index_type found = 0;
+        copy_to_host(&found, request.count, 1);
+        return live_count(request.size, &found);
     }
 
     template <class Request>

@@ -26,9 +26,10 @@ struct kernel_request {
     accumulator_type* total;
     maybe<accumulator_type> empty_total;
 
-    explicit kernel_request(const Request& r)
-        : input(r.input), output(r.output), size(r.size), op(r.op), transform(r.transform), init(r.init), kind(r.kind),
-          total(r.total), empty_total(r.empty_total) {}
+    /// The first `live_size` elements of `r`.
+    kernel_request(const Request& r, index_type live_size)
+        : input(r.input), output(r.output), size(live_size), op(r.op), transform(r.transform), init(r.init),
+          kind(r.kind), total(r.total), empty_total(r.empty_total) {}
 
     KOKKOS_FUNCTION accumulator_type load(index_type i) const {
         return static_cast<accumulator_type>(transform(input[i]));

@@ -60,7 +60,8 @@ void three_passes(const Request& request, const call<ExecutionSpace>& how, typen
                                    tiles - 1);
         using inner = scan_request<value_type, const value_type*, value_type*, typename Request::operator_type>;
         const kernel_request<inner> of_aggregates(
-            inner{aggregates, earlier, tiles - 1, request.op, {}, std::nullopt, scan_kind::inclusive, nullptr});
+            inner{aggregates, earlier, tiles - 1, request.op, {}, std::nullopt, scan_kind::inclusive, nullptr},
+            tiles - 1);
         three_passes<Block>(of_aggregates, how, values + 2 * (tiles - 1));
     }
     how.template launch<Block>("polyscan three_pass: rescan", request,
