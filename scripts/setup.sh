@@ -163,6 +163,8 @@ find_cmake() {
 find_numpy() {
     if venv_has_or_gets numpy 'numpy'; then
         python="$venv/bin/python"
+        venv_has_or_gets matplotlib 'matplotlib' ||
+            say "no matplotlib: reports with pictures are left out (.venv/bin/python -m pip install matplotlib)"
         return
     fi
     if may_install && ! /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
