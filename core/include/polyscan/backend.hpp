@@ -15,6 +15,13 @@
 ///  6. hand out memory that its scans can reach (`allocate<T>(n)`: an object with `data()` and `size()` that frees the
 ///     memory when destroyed) and copy elements between it and the host (`copy_to_device`, `copy_to_host`).
 ///
+/// It may, for the verbs that are more than scans (radix_sort, histogram; without it those do not compile):
+///  7. run a function for every index (`for_each(n, f)`: f(i) once for each i in [0, n), in any order and perhaps at
+///     once, in order with its scans; f is trivially copyable, and its calls do not wait for each other);
+///  8. lend memory that belongs to it (`scratch<T>(n)`: an object with `data()`, room for n elements with no contents,
+///     valid until that object is destroyed or the next call of `scratch`; scans leave it alone).
+/// It may have such a verb itself, too, where that is faster (`radix_sort(request)`, `histogram(request)`).
+///
 /// A scan throws std::invalid_argument only for what the verbs cannot check, and polyscan::backend_error when the
 /// runtime fails. An exception that a user's operator throws on the host passes through.
 #pragma once
@@ -42,6 +49,13 @@ concept backend = requires(B& b, const B& c, const detail::probe_request& reques
     { b.template allocate<int>(index_type{1}).data() } -> std::convertible_to<int*>;
     { b.copy_to_device(device, host, index_type{1}) } -> std::same_as<void>;
     { b.copy_to_host(device, host, index_type{1}) } -> std::same_as<void>;
+};
+
+/// Points 7 and 8.
+template <class B>
+concept runs_functions = requires(B& b, void (*f)(index_type)) {
+    { b.for_each(index_type{1}, f) } -> std::same_as<void>;
+    { b.template scratch<unsigned char>(index_type{1}).data() } -> std::convertible_to<unsigned char*>;
 };
 
 } // namespace polyscan

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <polyscan/by_key.hpp>
+#include <polyscan/histogram.hpp>
+#include <polyscan/radix_sort.hpp>
 #include <polyscan/reduce.hpp>
 #include <polyscan/segmented.hpp>
 #include <polyscan/select.hpp>

@@ -10,6 +10,8 @@
 #include <Kokkos_Core.hpp>
 
 #include <polyscan/backend.hpp>
+#include <polyscan/histogram.hpp>
+#include <polyscan/kokkos/for_each.hpp>
 #include <polyscan/kokkos/grid/domino.hpp>
 #include <polyscan/kokkos/grid/look_back.hpp>
 #include <polyscan/kokkos/grid/prefix_server.hpp>
@@ -17,7 +19,9 @@
 #include <polyscan/kokkos/grid/three_pass.hpp>
 #include <polyscan/kokkos/host_form.hpp>
 #include <polyscan/kokkos/space.hpp>
+#include <polyscan/openmp/scratch.hpp>
 #include <polyscan/openmp/tuning.hpp>
+#include <polyscan/radix_sort.hpp>
 
 namespace polyscan::kokkos {
 
@@ -88,6 +92,33 @@ public:
         }
     }
 
+    // Host threads sort and count as the OpenMP backend's do; teams run the verbs' own functions.
+    template <class Key, class Value>
+        requires(has_host_form<ExecutionSpace> && Form == form::best)
+    void radix_sort(const polyscan::detail::sort_request<Key, Value>& request) {
+        require_kokkos();
+        host_call(space(), threads(), is_long(request.size, sizeof(Key) + request.value_bytes),
+                  [&](const auto& team, int count) { openmp::radix_sort(request, team, count, host_scratch_); });
+    }
+    template <class Input, class Bins, class Count>
+        requires(has_host_form<ExecutionSpace> && Form == form::best)
+    void histogram(const polyscan::detail::histogram_request<Input, Bins, Count>& request) {
+        require_kokkos();
+        host_call(space(), threads(), is_long(request.size, sizeof(request.input[0])),
+                  [&](const auto& team, int count) { openmp::histogram(request, team, count, host_scratch_); });
+    }
+
+    template <class Function>
+    void for_each(index_type n, const Function& f) {
+        require_kokkos();
+        for_each_index(space(), n, f);
+    }
+    template <class T>
+    auto scratch(index_type n) {
+        require_kokkos();
+        return memory_->scratch().template lend<T>(space(), n);
+    }
+
     void synchronize() {
         require_kokkos();
         translating_errors("fence", [&] { space().fence("polyscan: synchronize"); });
@@ -131,6 +162,10 @@ public:
 
 private:
     using workspace_type = workspace<ExecutionSpace>;
+
+    bool is_long(index_type elements, std::size_t bytes_each) const {
+        return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes;
+    }
 
     // Neither memory nor instances can be given back once Kokkos is gone: an object that outlives it leaves both to the
     // end of the process.
@@ -190,6 +225,7 @@ private:
 
     options options_;
     std::unique_ptr<workspace_type, release_workspace> memory_;
+    openmp::scratch_pool host_scratch_;
 };
 
 static_assert(polyscan::backend<backend<>>);

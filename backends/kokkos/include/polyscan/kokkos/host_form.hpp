@@ -33,6 +33,13 @@ void host_scan(const ExecutionSpace& space, const Request& request, int threads,
     host.template scan<Policy>(request);
 }
 
+/// call(team, threads) for a verb of the OpenMP backend's, which is done on return.
+template <class ExecutionSpace, class Call>
+void host_call(const ExecutionSpace& space, int threads, bool parallel, Call call) {
+    space.fence("polyscan: the host reads the count or the edges");
+    call(host_team<ExecutionSpace>(space), parallel ? threads : 1);
+}
+
 } // namespace polyscan::kokkos
 
 #endif

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <polyscan/kokkos/for_each.hpp>
 #include <polyscan/kokkos/space.hpp>
 #include <polyscan/kokkos/tiles.hpp>
 #include <polyscan/kokkos/tuning.hpp>
@@ -64,6 +65,9 @@ public:
         return reinterpret_cast<A*>(values_.data());
     }
 
+    /// What the verbs beside scan work in: scans leave it alone.
+    scratch_memory<ExecutionSpace>& scratch() { return scratch_; }
+
 private:
     template <class T>
     using memory = Kokkos::View<T*, typename ExecutionSpace::memory_space>;
@@ -103,6 +107,7 @@ private:
     memory<std::uint64_t> words_;
     memory<std::uint32_t> statuses_;
     memory<unsigned char> values_;
+    scratch_memory<ExecutionSpace> scratch_;
     std::uint32_t epoch_ = 0;
     std::uint64_t tickets_ = 0;
     std::uint64_t served_ = 0;

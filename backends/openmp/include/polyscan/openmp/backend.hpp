@@ -13,6 +13,9 @@
 #include <polyscan/openmp/grid/prefix_server.hpp>
 #include <polyscan/openmp/grid/single_block.hpp>
 #include <polyscan/openmp/grid/three_pass.hpp>
+#include <polyscan/openmp/histogram.hpp>
+#include <polyscan/openmp/radix_sort.hpp>
+#include <polyscan/openmp/scratch.hpp>
 #include <polyscan/openmp/team.hpp>
 
 namespace polyscan::openmp {
@@ -25,7 +28,7 @@ struct options {
 };
 
 /// Scans run in the calling thread and a team; they are complete when the call returns. Objects hold no state between
-/// calls, so several host threads may share one.
+/// calls but memory that a call may use again, so several host threads may share one.
 template <class Team>
 class basic_backend {
 public:
@@ -64,6 +67,30 @@ public:
         grid_scan(Policy{}, request, team_, parallel ? static_cast<int>(useful) : 1);
     }
 
+    template <class Key, class Value>
+    void radix_sort(const polyscan::detail::sort_request<Key, Value>& request) const {
+        openmp::radix_sort(request, team_, threads_for(request.size, sizeof(Key) + request.value_bytes), scratch_);
+    }
+    template <class Input, class Bins, class Count>
+    void histogram(const polyscan::detail::histogram_request<Input, Bins, Count>& request) const {
+        openmp::histogram(request, team_, threads_for(request.size, sizeof(request.input[0])), scratch_);
+    }
+
+    /// In parallel from two calls on: what a call of f costs is not known here.
+    template <class Function>
+    void for_each(index_type n, const Function& f) const {
+        ticket_counter tickets;
+        const index_type piece = std::max<index_type>(1, n / (tuning::pieces_each * threads()));
+        team_.run(static_cast<int>(std::min<index_type>(ceil_div(n, piece), threads())), [&](failure& others) {
+            for (index_type first; (first = tickets.take() * piece) < n && !others.stopped();)
+                for (index_type i = first; i < std::min(n, first + piece); ++i) f(i);
+        });
+    }
+    template <class T>
+    scratch_pool::lease<T> scratch(index_type n) const {
+        return scratch_.take<T>(n);
+    }
+
     void synchronize() const {}
 
     template <class T>
@@ -80,8 +107,13 @@ public:
     }
 
 private:
+    int threads_for(index_type elements, std::size_t bytes_each) const {
+        return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes ? threads() : 1;
+    }
+
     options options_;
     Team team_;
+    mutable scratch_pool scratch_;
 };
 
 using backend = basic_backend<omp_team>;

@@ -26,6 +26,34 @@ inline constexpr std::size_t separate = 128;
 /// Vector registers and cache lines are at most this wide.
 inline constexpr std::size_t alignment = 64;
 
+/// Memory from this size on is asked for in pages of it.
+inline constexpr std::size_t huge_page = 2 * 1024 * 1024;
+
+/// A cache line. What is written line by line starts at a multiple of it.
+inline constexpr std::size_t line = 64;
+
+/// Pieces of a parallel loop or sort for each thread: one that lags is waited for by the others no longer than a
+/// quarter of its work.
+inline constexpr index_type pieces_each = 4;
+
+/// Elements of a chunk, at least: many against the 256 lines that each chunk leaves incomplete.
+inline constexpr index_type least_sort_chunk = 16 * 1024;
+
+/// Digits that are counted in 32 bits: half the memory of 64, so that four passes' counts leave room in the first-level
+/// cache.
+inline constexpr index_type counted_at_once = index_type{1} << 30;
+
+/// Elements of a histogram that a thread takes with one ticket: long against the ticket.
+inline constexpr index_type histogram_piece = 32 * 1024;
+
+/// Sets of bins that neighbours go to in turn, where there are no more bins than this: 32 KiB of counts. An increment
+/// of the count that was incremented just before waits for it, some 5 cycles.
+inline constexpr index_type histogram_sets = 4;
+inline constexpr index_type bins_in_sets = 1024;
+
+/// Counts of all threads, at most, that are held beside the output: 64 MiB.
+inline constexpr index_type private_bins = index_type{8} << 20;
+
 /// How often a waiting thread looks again before it offers its processor to others: about 30 us, a few times what a
 /// section takes. Less, and on a busy machine every wait costs a time slice (measured: a tenth of the speed with 256);
 /// more, and a waiting thread keeps the awaited one from running where there are more threads than processors.
