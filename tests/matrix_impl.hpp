@@ -94,6 +94,11 @@ public:
     }
     /// A byte changed since fill(), anywhere.
     bool changed() const { return found_ != expected_; }
+    /// No byte of element i changed.
+    bool untouched(index_type i) const {
+        const auto at = (first_ + i) * index_type{sizeof(T)};
+        return std::equal(found_.begin() + at, found_.begin() + at + index_type{sizeof(T)}, expected_.begin() + at);
+    }
 
 private:
     static constexpr index_type guard = sizeof(T) < 64 ? 64 : 2;
@@ -126,6 +131,9 @@ public:
         return std::nullopt;
     }
     bool changed() const { return values_ != filled_; }
+    bool untouched(index_type i) const {
+        return filled_.empty() ? value(i) == pattern() : value(i) == filled_[static_cast<std::size_t>(first_ + i)];
+    }
 
 private:
     static T pattern() { return T("guard"); }

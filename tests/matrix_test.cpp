@@ -3,7 +3,6 @@
 /// backend, policy, case, size, kind, init, placement and workers. The last line says how many cells ran.
 ///
 /// POLYSCAN_TEST_BACKEND names the header that defines `backend_under_test`.
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "cases.hpp"
+#include "doctest_tally.hpp"
 #include "matrix.hpp"
 #include POLYSCAN_TEST_BACKEND
 
@@ -19,26 +19,8 @@ namespace {
 
 using backend_type = backend_under_test::type;
 
-class doctest_tally final : public tally {
-    void on_fail(const std::string& what) override {
-        // The first few say it all; the closing line counts the others.
-        if (failed() <= 20)
-            FAIL_CHECK(what);
-        else
-            REQUIRE_MESSAGE(failed() <= 20000, "too many failing cells");
-    }
-    void on_skip(const std::string& why) override { MESSAGE("skipped: ", why); }
-};
-
-doctest_tally cells;
-
 const std::vector<std::unique_ptr<target>>& targets() {
-    static const auto all = [] {
-        std::vector<std::unique_ptr<target>> result;
-        for (const int workers : backend_under_test::concurrencies())
-            result.push_back(std::make_unique<target_of<backend_type>>(workers, backend_under_test::make));
-        return result;
-    }();
+    static const auto all = make_targets<backend_under_test>();
     return all;
 }
 
@@ -99,30 +81,6 @@ POLYSCAN_HOST_CASES(POLYSCAN_HOST_TEST)
 #define POLYSCAN_DEFAULT_TEST(name, ...)                                                                               \
     TEST_CASE("default policy: " #name) { check_default_policy<cases::name>(); }
 POLYSCAN_DEFAULT_CASES(POLYSCAN_DEFAULT_TEST)
-
-/// Prints the closing line.
-class closing_line : public doctest::IReporter {
-public:
-    explicit closing_line(const doctest::ContextOptions&) {}
-    void test_run_end(const doctest::TestRunStats&) override {
-        std::printf("%s: %lld cells passed, %lld failed, %lld skipped\n", std::string(backend_type::name()).c_str(),
-                    static_cast<long long>(cells.passed()), static_cast<long long>(cells.failed()),
-                    static_cast<long long>(cells.skipped()));
-        std::fflush(stdout);
-    }
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
-    void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
-    void test_case_skipped(const doctest::TestCaseData&) override {}
-};
-REGISTER_LISTENER("closing line", 1, closing_line);
 
 } // namespace
 } // namespace polyscan::test

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The verbs beside scan, in the shared matrix: one test case per verb and case. A failing cell names backend, policy,
+/// case, verb, size, run-time count, segments and workers. The last line says how many cells ran. Then chains of verbs
+/// over counts that stay on the device, and the calls that are refused.
+///
+/// POLYSCAN_TEST_BACKEND names the header that defines `backend_under_test`.
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "doctest_tally.hpp"
+#include "inputs.hpp"
+#include "primitives.hpp"
+#include POLYSCAN_TEST_BACKEND
+
+namespace polyscan::test {
+namespace {
+
+using backend_type = backend_under_test::type;
+
+const std::vector<std::unique_ptr<target>>& targets() {
+    static const auto all = make_targets<backend_under_test>();
+    return all;
+}
+backend_type& object(target& on) { return static_cast<target_of<backend_type>&>(on).object(); }
+
+bool skipped(std::string_view what) {
+    const polyscan::availability here = object(*targets().front()).available();
+    if (!here) cells.skip(1, std::string(backend_type::name()) + ' ' + std::string(what) + ": " + here.reason);
+    return !here;
+}
+
+#ifndef POLYSCAN_TEST_PRIMITIVES_LIMIT
+#define POLYSCAN_TEST_PRIMITIVES_LIMIT 80000
+#endif
+constexpr index_type elements_limit = POLYSCAN_TEST_PRIMITIVES_LIMIT;
+
+template <class... Policies, class Check>
+void under_policies(type_list<Policies...>, std::string_view what, const Check& check) {
+    if (skipped(what)) return;
+    std::vector<target*> pointers;
+    for (const auto& each : targets()) pointers.push_back(each.get());
+    (check(pointers, Policies::name()), ...);
+}
+
+#define POLYSCAN_TEST_VERB(verb, case_name, policies)                                                                  \
+    TEST_CASE(#verb ": " #case_name) {                                                                                 \
+        using arguments = verb##_arguments<cases::case_name>;                                                          \
+        const primitive_function<arguments> run = [](target& on, std::string_view policy, const arguments& a) {        \
+            run_##verb<policies>(object(on), policy, a);                                                               \
+        };                                                                                                             \
+        under_policies(policies{}, #verb, [&](const auto& on, const std::string& policy) {                             \
+            check_##verb<cases::case_name>(on, run, policy, elements_limit, cells);                                    \
+        });                                                                                                            \
+    }
+#define POLYSCAN_TEST_REDUCE(name, policies) POLYSCAN_TEST_VERB(reduce, name, policies)
+#define POLYSCAN_TEST_SELECT(name, policies) POLYSCAN_TEST_VERB(select, name, policies)
+#define POLYSCAN_TEST_SEGMENTED(name, policies) POLYSCAN_TEST_VERB(segmented, name, policies)
+#define POLYSCAN_TEST_RUNS(name, policies) POLYSCAN_TEST_VERB(runs, name, policies)
+POLYSCAN_REDUCE_CASES(POLYSCAN_TEST_REDUCE)
+POLYSCAN_SELECT_CASES(POLYSCAN_TEST_SELECT)
+POLYSCAN_SEGMENTED_CASES(POLYSCAN_TEST_SEGMENTED)
+POLYSCAN_OPERATOR_CASES(POLYSCAN_TEST_SEGMENTED)
+POLYSCAN_RUNS_CASES(POLYSCAN_TEST_RUNS)
+#ifdef POLYSCAN_TEST_HOST
+POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_REDUCE)
+POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_SEGMENTED)
+POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_RUNS)
+#endif
+
+// --- chains ----------------------------------------------------------------------------------------------------------
+
+template <class T>
+std::vector<T> fetched(backend_type& on, const T* device, index_type n) {
+    std::vector<T> host(static_cast<std::size_t>(n));
+    on.copy_to_host(host.data(), device, n);
+    return host;
+}
+
+TEST_CASE("a chain of verbs over counts that the host never sees") {
+    if (skipped("chain")) return;
+    using Case = cases::int32_plus;
+    for (const auto& each : targets()) {
+        CAPTURE(each->workers());
+        backend_type& on = object(*each);
+        for (const index_type n : {0, 1, 5'000, 40'000}) {
+            CAPTURE(n);
+            // Values in runs of two or three, so that all verbs have something to do.
+            std::vector<int> input;
+            for (index_type i = 0; i < n; ++i) input.push_back(static_cast<int>(random_bits(12, i / 5) % 1000));
+            auto in = on.template allocate<int>(n), chosen = on.template allocate<int>(n),
+                 firsts = on.template allocate<int>(n), sums = on.template allocate<int>(n),
+                 keys = on.template allocate<int>(n), lengths = on.template allocate<int>(n),
+                 total = on.template allocate<int>(1);
+            auto counts = on.template allocate<index_type>(3);
+            on.copy_to_device(in.data(), input.data(), n);
+
+            const std::string policy = default_policy::name();
+            select_arguments<Case> choose{selection_verb::copy_if, in.data(),    nullptr, n, nullptr,
+                                          chosen.data(),           counts.data()};
+            run_select<primitive_policies>(on, policy, choose);
+            select_arguments<Case> first{selection_verb::unique, chosen.data(), nullptr,          n,
+                                         counts.data(),          firsts.data(), counts.data() + 1};
+            run_select<primitive_policies>(on, policy, first);
+            runs_arguments<Case> runs;
+            runs.lengths = true;
+            runs.keys = chosen.data();
+            runs.size = n;
+            runs.live = counts.data();
+            runs.keys_out = keys.data();
+            runs.lengths_out = lengths.data();
+            runs.count = counts.data() + 2;
+            run_runs<primitive_policies>(on, policy, runs);
+            segmented_arguments<Case> by_key;
+            by_key.by = segments_by::keys;
+            by_key.keys = firsts.data();
+            by_key.in = firsts.data();
+            by_key.size = n;
+            by_key.live = counts.data() + 1;
+            by_key.out = sums.data();
+            run_segmented<default_alone>(on, policy, by_key);
+            reduce_arguments<Case> reduction;
+            reduction.in = sums.data();
+            reduction.size = n;
+            reduction.live = counts.data() + 1;
+            reduction.result = total.data();
+            run_reduce<primitive_policies>(on, policy, reduction);
+            on.synchronize();
+
+            // The same in words of the standard library.
+            std::vector<int> right;
+            std::copy_if(input.begin(), input.end(), std::back_inserter(right), is_chosen{});
+            const std::vector<int> right_chosen = right;
+            std::vector<int> right_keys, right_lengths;
+            for (const int value : right_chosen) {
+                if (right_keys.empty() || right_keys.back() != value) {
+                    right_keys.push_back(value);
+                    right_lengths.push_back(0);
+                }
+                ++right_lengths.back();
+            }
+            right.erase(std::unique(right.begin(), right.end(), same_residue{}), right.end());
+            const auto found_counts = fetched(on, counts.data(), 3);
+            CHECK(found_counts == std::vector<index_type>{static_cast<index_type>(right_chosen.size()),
+                                                          static_cast<index_type>(right.size()),
+                                                          static_cast<index_type>(right_keys.size())});
+            CHECK(fetched(on, chosen.data(), found_counts[0]) == right_chosen);
+            CHECK(fetched(on, firsts.data(), found_counts[1]) == right);
+            CHECK(fetched(on, keys.data(), found_counts[2]) == right_keys);
+            CHECK(fetched(on, lengths.data(), found_counts[2]) == right_lengths);
+            // Neighbours of `unique` differ, so that every key is a run of one.
+            CHECK(fetched(on, sums.data(), found_counts[1]) == right);
+            CHECK(fetched(on, total.data(), 1).front() == std::accumulate(right.begin(), right.end(), 0));
+        }
+    }
+}
+
+// --- contract --------------------------------------------------------------------------------------------------------
+
+#define CHECK_REJECTED(call, message) CHECK_THROWS_WITH_AS(call, doctest::Contains(message), std::invalid_argument)
+
+TEST_CASE("broken contracts are named, and nothing is written") {
+    if (skipped("contract")) return;
+    using Case = cases::int32_plus;
+    backend_type& on = object(*targets().front());
+    const std::string policy = default_policy::name();
+    constexpr index_type n = 100;
+    const auto ones = std::vector<int>(2 * n, 1);
+    auto memory = on.template allocate<int>(2 * n), other = on.template allocate<int>(2 * n);
+    auto counts = on.template allocate<index_type>(2);
+    on.copy_to_device(memory.data(), ones.data(), 2 * n);
+    on.copy_to_device(other.data(), ones.data(), 2 * n);
+    int* const m = memory.data();
+
+    select_arguments<Case> choose{selection_verb::copy_if, m, nullptr, n, nullptr, m, counts.data()};
+    const auto select = [&] { run_select<primitive_policies>(on, policy, choose); };
+    CHECK_REJECTED(select(), "out: overlaps in"); // in place
+    choose.out = m + n - 1;
+    CHECK_REJECTED(select(), "out: overlaps in"); // one element
+    choose.out = nullptr;
+    CHECK_REJECTED(select(), "out: is null although it has elements");
+    choose.out = other.data();
+    choose.count = reinterpret_cast<index_type*>(m + 2);
+    CHECK_REJECTED(select(), "count: overlaps in");
+    choose.count = reinterpret_cast<index_type*>(other.data() + 2);
+    CHECK_REJECTED(select(), "count: overlaps out");
+    choose.count = counts.data();
+    choose.live = counts.data(); // the count of a call cannot be what the call is about
+    CHECK_REJECTED(select(), "count: overlaps count");
+    choose.live = nullptr;
+    choose.verb = selection_verb::partition;
+    choose.count = nullptr;
+    CHECK_REJECTED(select(), "count: is null; partition needs it");
+    choose.verb = selection_verb::copy_flagged;
+    choose.count = counts.data();
+    choose.flags = reinterpret_cast<std::uint8_t*>(other.data());
+    CHECK_REJECTED(select(), "out: overlaps flags");
+    choose.flags = nullptr;
+    CHECK_REJECTED(select(), "flags: is null although it has elements");
+    choose.size = -1;
+    CHECK_REJECTED(select(), "counted: the number of elements must not be negative");
+
+    segmented_arguments<Case> scan;
+    scan.in = m;
+    scan.size = n;
+    scan.out = m + 1;
+    scan.flags = reinterpret_cast<std::uint8_t*>(other.data());
+    const auto segmented = [&] { run_segmented<default_alone>(on, policy, scan); };
+    CHECK_REJECTED(segmented(), "out: overlaps in");
+    scan.out = other.data();
+    CHECK_REJECTED(segmented(), "out: overlaps flags");
+    scan.by = segments_by::keys; // ROCm/rocm-libraries#1835: the output over the keys is a race
+    scan.keys = other.data();
+    CHECK_REJECTED(segmented(), "out: overlaps keys");
+    scan.by = segments_by::offsets;
+    scan.offsets = counts.data();
+    scan.offsets_size = 2;
+    scan.out = reinterpret_cast<int*>(counts.data());
+    CHECK_REJECTED(segmented(), "out: overlaps offsets");
+
+    runs_arguments<Case> runs;
+    runs.keys = m;
+    runs.in = m; // keys and values may be the same
+    runs.size = n;
+    runs.keys_out = other.data();
+    runs.out = other.data() + n - 1;
+    runs.count = counts.data();
+    const auto by_key = [&] { run_runs<primitive_policies>(on, policy, runs); };
+    CHECK_REJECTED(by_key(), "out: overlaps keys_out");
+    runs.out = m + n - 1;
+    CHECK_REJECTED(by_key(), "out: overlaps keys");
+    runs.out = other.data() + n;
+    runs.keys_out = m;
+    CHECK_REJECTED(by_key(), "keys_out: overlaps keys");
+
+    reduce_arguments<Case> reduction;
+    reduction.in = m;
+    reduction.size = n;
+    reduction.result = m + n - 1;
+    const auto reduced = [&] { run_reduce<primitive_policies>(on, policy, reduction); };
+    CHECK_REJECTED(reduced(), "result: overlaps in");
+    reduction.result = nullptr;
+    CHECK_REJECTED(reduced(), "result: is null");
+
+    on.synchronize();
+    CHECK(fetched(on, m, 2 * n) == ones);
+    CHECK(fetched<int>(on, other.data(), 2 * n) == ones);
+}
+
+} // namespace
+} // namespace polyscan::test
