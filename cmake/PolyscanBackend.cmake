@@ -30,11 +30,38 @@ function(polyscan_add_backend name)
     message(STATUS "polyscan: backend ${name}")
 endfunction()
 
-# polyscan_add_registry(<name> SOURCES <file>...): the backend's explicit instantiations and its registrar.
+# The element types of the run-time face (polyscan/dtype.hpp), a translation unit for each group: most of the time goes
+# into those with four and eight bytes, and reading the headers once for several small types saves some.
+set(polyscan_element_groups bytes words longs unsigned_words unsigned_longs float double complex)
+set(polyscan_elements_bytes std::int8_t std::uint8_t std::int16_t std::uint16_t)
+set(polyscan_elements_words std::int32_t)
+set(polyscan_elements_longs std::int64_t)
+set(polyscan_elements_unsigned_words std::uint32_t)
+set(polyscan_elements_unsigned_longs std::uint64_t)
+set(polyscan_elements_float float)
+set(polyscan_elements_double double)
+set(polyscan_elements_complex std::complex<float> std::complex<double>)
+
+# polyscan_add_registry(<name> SOURCES <file>... [EXTENSION <extension>])
+# The backend's registrar, and the explicit instantiations of what src/compiled_set.hpp says. That header defines
+# polyscan::<name>::compiled_set and polyscan::<name>::registry_backend.
+#   EXTENSION   of the instantiations' sources, cpp when left out
 function(polyscan_add_registry name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXTENSION" "SOURCES")
+    if(NOT arg_EXTENSION)
+        set(arg_EXTENSION cpp)
+    endif()
+    foreach(group IN LISTS polyscan_element_groups)
+        list(JOIN polyscan_elements_${group} ", " elements)
+        list(TRANSFORM polyscan_elements_${group} REPLACE "(.+)" "POLYSCAN_INSTANTIATE(\\1)" OUTPUT_VARIABLE instantiations)
+        list(JOIN instantiations "\n" instantiations)
+        set(source "${CMAKE_CURRENT_BINARY_DIR}/scan_${group}.${arg_EXTENSION}")
+        configure_file("${PROJECT_SOURCE_DIR}/backends/scan_elements.in" "${source}" @ONLY)
+        list(APPEND arg_SOURCES "${source}")
+    endforeach()
     # Built where it is linked: a twin that runs only the library's own tests is spared the instantiations.
     add_library(polyscan_${name}_registry OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
+    target_include_directories(polyscan_${name}_registry PRIVATE src)
     target_link_libraries(polyscan_${name}_registry PUBLIC polyscan_${name} polyscan_runtime PRIVATE polyscan_own)
     set_target_properties(polyscan_${name}_registry PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()

@@ -4,25 +4,7 @@
 
 #include "compiled_set.hpp"
 
-namespace polyscan {
-
-// Instantiated in a translation unit each (scan_elements.cu.in). Signed integers run the code of unsigned ones where
-// the sign does not matter; the linker keeps one copy.
-#define POLYSCAN_ELSEWHERE(T)                                                                                          \
-    extern template void scan_elements<cuda::backend, T, cuda::compiled_set>(cuda::backend&, const scan_call&);
-POLYSCAN_ELSEWHERE(std::int8_t)
-POLYSCAN_ELSEWHERE(std::int16_t)
-POLYSCAN_ELSEWHERE(std::int32_t)
-POLYSCAN_ELSEWHERE(std::int64_t)
-POLYSCAN_ELSEWHERE(std::uint8_t)
-POLYSCAN_ELSEWHERE(std::uint16_t)
-POLYSCAN_ELSEWHERE(std::uint32_t)
-POLYSCAN_ELSEWHERE(std::uint64_t)
-POLYSCAN_ELSEWHERE(float)
-POLYSCAN_ELSEWHERE(double)
-#undef POLYSCAN_ELSEWHERE
-
-namespace cuda {
+namespace polyscan::cuda {
 namespace {
 
 class timer {
@@ -89,5 +71,4 @@ const bool is_registered =
     register_backend(backend::name(), [](const backend_options&) { return std::make_unique<registered>(); });
 
 } // namespace
-} // namespace cuda
-} // namespace polyscan
+} // namespace polyscan::cuda

@@ -7,27 +7,7 @@
 #include "copy.hpp"
 #include "runtime.hpp"
 
-namespace polyscan {
-
-// Instantiated in a translation unit each (scan_elements.cpp.in).
-#define POLYSCAN_ELSEWHERE(T)                                                                                          \
-    extern template void scan_elements<kokkos::registry_backend, T, kokkos::compiled_set>(kokkos::registry_backend&,   \
-                                                                                          const scan_call&);
-POLYSCAN_ELSEWHERE(std::int8_t)
-POLYSCAN_ELSEWHERE(std::int16_t)
-POLYSCAN_ELSEWHERE(std::int32_t)
-POLYSCAN_ELSEWHERE(std::int64_t)
-POLYSCAN_ELSEWHERE(std::uint8_t)
-POLYSCAN_ELSEWHERE(std::uint16_t)
-POLYSCAN_ELSEWHERE(std::uint32_t)
-POLYSCAN_ELSEWHERE(std::uint64_t)
-POLYSCAN_ELSEWHERE(float)
-POLYSCAN_ELSEWHERE(double)
-POLYSCAN_ELSEWHERE(std::complex<float>)
-POLYSCAN_ELSEWHERE(std::complex<double>)
-#undef POLYSCAN_ELSEWHERE
-
-namespace kokkos {
+namespace polyscan::kokkos {
 namespace {
 
 class registered final : public adapted_backend<registry_backend, compiled_set> {
@@ -84,5 +64,4 @@ const bool is_registered = register_backend(registry_backend::name(), [](const b
 });
 
 } // namespace
-} // namespace kokkos
-} // namespace polyscan
+} // namespace polyscan::kokkos

@@ -9,26 +9,7 @@
 #include "compiled_set.hpp"
 #include "copy.hpp"
 
-namespace polyscan {
-
-// Instantiated in a translation unit each (scan_elements.cpp.in).
-#define POLYSCAN_ELSEWHERE(T)                                                                                          \
-    extern template void scan_elements<openmp::backend, T, openmp::compiled_set>(openmp::backend&, const scan_call&);
-POLYSCAN_ELSEWHERE(std::int8_t)
-POLYSCAN_ELSEWHERE(std::int16_t)
-POLYSCAN_ELSEWHERE(std::int32_t)
-POLYSCAN_ELSEWHERE(std::int64_t)
-POLYSCAN_ELSEWHERE(std::uint8_t)
-POLYSCAN_ELSEWHERE(std::uint16_t)
-POLYSCAN_ELSEWHERE(std::uint32_t)
-POLYSCAN_ELSEWHERE(std::uint64_t)
-POLYSCAN_ELSEWHERE(float)
-POLYSCAN_ELSEWHERE(double)
-POLYSCAN_ELSEWHERE(std::complex<float>)
-POLYSCAN_ELSEWHERE(std::complex<double>)
-#undef POLYSCAN_ELSEWHERE
-
-namespace openmp {
+namespace polyscan::openmp {
 namespace {
 
 std::string processor_name() {
@@ -69,5 +50,4 @@ const bool is_registered = register_backend(
     backend::name(), [](const backend_options& options) { return std::make_unique<registered>(options); });
 
 } // namespace
-} // namespace openmp
-} // namespace polyscan
+} // namespace polyscan::openmp

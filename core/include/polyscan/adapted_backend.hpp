@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// From names to types: the part of `any_backend` that is the same for every backend. A backend's registration source
-/// derives from `adapted_backend` and instantiates `scan_elements<Backend, T, Set>` for each element type, in
-/// translation units of its own where that takes long.
+/// derives from `adapted_backend`; other translation units instantiate `scan_elements<Backend, T, Set>` for each
+/// element type (scan_elements.hpp), because that is what takes long to compile.
 ///
 /// `Set` says what the backend was compiled for:
 ///     struct compiled_set { template <class T, class Operator, class Policy> static constexpr bool contains = ...; };
+/// Policies that the backend lacks (`supports<Policy>` is false) are left out, whatever the set says.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@
 #include <type_traits>
 
 #include <polyscan/any_backend.hpp>
-#include <polyscan/scan.hpp>
+#include <polyscan/operators.hpp>
 
 namespace polyscan {
 
@@ -51,28 +52,22 @@ inline dtype computed_as(dtype type, std::string_view op) {
 
 } // namespace detail
 
-/// Runs a call whose names have been checked, with elements of type T.
+/// Runs a call whose names have been checked, with elements of type T. Defined in scan_elements.hpp.
 template <class Backend, class T, class Set>
-void scan_elements(Backend& backend, const scan_call& call) {
-    const auto in = counted(static_cast<const T*>(call.input), call.size);
-    auto* const out = static_cast<T*>(call.output);
-    const total_to total{static_cast<T*>(call.total)};
-    const auto* const init = static_cast<const T*>(call.init);
-    detail::visit_operator<T>(call.op, [&]<class Operator>(Operator op) {
-        visit_policy(call.policy, [&]<class Policy>(Policy how) {
-            if constexpr (Backend::template supports<Policy> && Set::template contains<T, Operator, Policy>) {
-                if (call.kind == scan_kind::exclusive && init != nullptr)
-                    exclusive_scan<T>(backend, in, out, *init, op, how, total);
-                else if (call.kind == scan_kind::exclusive)
-                    exclusive_scan<T>(backend, in, out, no_init, op, how, total);
-                else if (init != nullptr)
-                    inclusive_scan<T>(backend, in, out, op, how, with_init{*init}, total);
-                else
-                    inclusive_scan<T>(backend, in, out, op, how, total);
-            }
-        });
-    });
-}
+void scan_elements(Backend& backend, const scan_call& call);
+
+/// A set for backends on which each combination takes a second to compile: the default policy with everything; every
+/// policy with sums and maxima of 4- and 8-byte numbers. The others are for programs of one's own, with the verbs.
+struct frequent_set {
+    template <class T>
+    static constexpr bool word = std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+
+    // Sums of signed integers run as sums of unsigned ones (computed_as).
+    template <class T, class Operator, class Policy>
+    static constexpr bool contains =
+        std::is_same_v<Policy, default_policy> || (word<T> && std::is_same_v<Operator, plus>) ||
+        (word<T> && std::is_same_v<Operator, maximum> && std::is_signed_v<T>);
+};
 
 /// any_backend over a typed backend.
 template <class Backend, class Set>
