@@ -110,17 +110,22 @@ void each_cell(const std::vector<target*>& targets, std::string_view policy, ind
                 counts.pass();
         });
     };
+    // The first target gets every size, the others take turns. Target by target: runtimes make and end threads when
+    // their number changes.
+    std::vector<std::vector<amount>> amounts(targets.size());
     std::size_t turn = 0;
+    const auto next_target = [&]() -> std::vector<amount>& { return amounts[turn++ % amounts.size()]; };
     for (const size_with_reason& size : sizes_for(shape, bytes, elements_limit)) {
-        run(*targets.front(), {size.n, std::nullopt});
-        // The other numbers of workers take turns.
-        if (targets.size() > 1) run(*targets[1 + turn++ % (targets.size() - 1)], {size.n, std::nullopt});
+        amounts.front().push_back({size.n, std::nullopt});
+        if (std::vector<amount>& other = next_target(); &other != &amounts.front())
+            other.push_back({size.n, std::nullopt});
     }
-    const index_type tile = shape.elements();
-    if (5 * tile > elements_limit) return;
-    for (const index_type live :
-         {index_type{-3}, index_type{0}, index_type{1}, tile - 1, tile, 2 * tile + 1, 3 * tile + 7, 5 * tile + 1})
-        run(*targets[turn++ % targets.size()], {3 * tile + 7, live});
+    const index_type tile = shape.elements(), room = 3 * tile + 7;
+    if (room <= elements_limit)
+        for (const index_type live : {index_type{-3}, index_type{0}, index_type{1}, tile, 2 * tile + 1, room, room + 9})
+            next_target().push_back({room, live});
+    for (std::size_t t = 0; t < targets.size(); ++t)
+        for (const amount& n : amounts[t]) run(*targets[t], n);
 }
 
 // --- segments --------------------------------------------------------------------------------------------------------

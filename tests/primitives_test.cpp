@@ -34,7 +34,7 @@ bool skipped(std::string_view what) {
 }
 
 #ifndef POLYSCAN_TEST_PRIMITIVES_LIMIT
-#define POLYSCAN_TEST_PRIMITIVES_LIMIT 80000
+#define POLYSCAN_TEST_PRIMITIVES_LIMIT 60000
 #endif
 constexpr index_type elements_limit = POLYSCAN_TEST_PRIMITIVES_LIMIT;
 
