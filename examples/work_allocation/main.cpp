@@ -10,6 +10,12 @@ namespace {
 
 using example::index_type;
 
+// Where a worker starts.
+struct position {
+    int row;
+    index_type entry_of_row;
+};
+
 // [expand]
 // begins[r]: where row r begins. row_of[k]: the row of entry k. Both in the backend's memory.
 void expand_rows(example::backend& where, example::array<int>& lengths, example::array<index_type>& begins,
@@ -47,10 +53,6 @@ int main(int argc, char* argv[]) {
         // [balance]
         // Worker w takes entries [w * share, (w + 1) * share): it looks up where it is once, and needs no search.
         const index_type workers = 16, share = polyscan::ceil_div(entries, workers);
-        struct position {
-            int row;
-            index_type entry_of_row;
-        };
         example::array<position> starts(where, workers);
         const int* const row = row_of.data();
         const index_type* const begin = begins.data();
