@@ -39,6 +39,7 @@ namespace detail {
 using probe_request = scan_request<int, const int*, int*, plus>;
 }
 
+/// Points 1 to 6 of the head of this file.
 template <class B>
 concept backend = requires(B& b, const B& c, const detail::probe_request& request, int* device, const int* host) {
     { B::name() } -> std::convertible_to<std::string_view>;

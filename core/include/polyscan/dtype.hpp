@@ -14,6 +14,7 @@
 
 namespace polyscan {
 
+/// Element types that go by name.
 enum class dtype { int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128 };
 
 /// In the order of the enumeration.
@@ -29,15 +30,18 @@ constexpr int position_in(type_list<Types...>) {
 }
 } // namespace detail
 
+/// T is one of them.
 template <class T>
 inline constexpr bool has_dtype = detail::position_in<T>(dtype_list{}) >= 0;
 
+/// The dtype of T.
 template <class T>
     requires has_dtype<T>
 inline constexpr dtype dtype_of = static_cast<dtype>(detail::position_in<T>(dtype_list{}));
 
 /// "int8", "float64", "complex64", ...
 std::string_view name(dtype type);
+/// The other way round; nothing for a name that is none.
 std::optional<dtype> dtype_from_name(std::string_view name);
 /// Bytes of one element.
 std::size_t size_of(dtype type);

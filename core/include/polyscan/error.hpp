@@ -19,8 +19,11 @@ public:
         : std::runtime_error(std::string(backend) + ": " + std::string(call) + ": " + std::string(message)),
           backend_(backend), call_(call), message_(message) {}
 
+    /// The backend's name.
     const std::string& backend() const noexcept { return backend_; }
+    /// What was called.
     const std::string& call() const noexcept { return call_; }
+    /// The runtime's own words.
     const std::string& message() const noexcept { return message_; }
 
 private:
@@ -35,6 +38,7 @@ struct availability {
     std::string reason;
 
     explicit operator bool() const noexcept { return available; }
+    /// It cannot, and why.
     static availability no(std::string why) { return {false, std::move(why)}; }
 };
 

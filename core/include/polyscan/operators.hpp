@@ -156,6 +156,7 @@ struct maximum {
     }
 };
 
+/// Bits set in both.
 struct bit_and {
     template <std::integral T>
     POLYSCAN_FUNCTION constexpr T operator()(const T& earlier, const T& later) const {
@@ -167,6 +168,7 @@ struct bit_and {
     }
 };
 
+/// Bits set in either.
 struct bit_or {
     template <std::integral T>
     POLYSCAN_FUNCTION constexpr T operator()(const T& earlier, const T& later) const {
@@ -178,6 +180,7 @@ struct bit_or {
     }
 };
 
+/// Bits set in exactly one.
 struct bit_xor {
     template <std::integral T>
     POLYSCAN_FUNCTION constexpr T operator()(const T& earlier, const T& later) const {
@@ -230,6 +233,7 @@ struct write {
     friend constexpr bool operator==(const write&, const write&) = default;
 };
 
+/// See `write`.
 struct last_write_wins {
     template <class T>
     POLYSCAN_FUNCTION constexpr write<T> operator()(const write<T>& earlier, const write<T>& later) const {
@@ -276,6 +280,7 @@ concept identity_plain = requires {
 template <class Operator, class T>
 concept has_identity = detail::identity_by_type<Operator, T> || detail::identity_plain<Operator, T>;
 
+/// That identity.
 template <class T, class Operator>
     requires has_identity<Operator, T>
 constexpr T identity_of(const Operator&) {

@@ -67,14 +67,17 @@ struct warp_shuffle {
 };
 } // namespace block
 
+/// Types as a value.
 template <class... Types>
 struct type_list {};
 
 /// The two lists that the run-time names, the tests and the comparison are made from.
 using grid_algorithms =
     type_list<grid::single_block, grid::three_pass, grid::domino, grid::look_back, grid::prefix_server>;
+/// The other one.
 using block_algorithms = type_list<block::kogge_stone, block::brent_kung, block::coarse, block::warp_shuffle>;
 
+/// A grid algorithm and a block algorithm.
 template <class Grid, class Block>
 struct policy {
     using grid_type = Grid;
@@ -88,21 +91,23 @@ inline constexpr bool is_policy = false;
 template <class Grid, class Block>
 inline constexpr bool is_policy<policy<Grid, Block>> = true;
 
+/// `policy<Grid, Block>`.
 template <class T>
 concept scan_policy = is_policy<std::remove_cvref_t<T>>;
 
+/// What a call without a policy means.
 using default_policy = policy<grid::prefix_server, block::warp_shuffle>;
 
 /// Short names, as in the literature: the single-block ones run over any length by streaming tiles through one block.
 namespace policies {
-inline constexpr policy<grid::single_block, block::kogge_stone> kogge_stone{};
-inline constexpr policy<grid::single_block, block::brent_kung> brent_kung{};
-inline constexpr policy<grid::single_block, block::coarse> coarse{};
-inline constexpr policy<grid::single_block, block::warp_shuffle> warp_shuffle{};
-inline constexpr policy<grid::three_pass, block::kogge_stone> three_pass{};
-inline constexpr policy<grid::domino, block::kogge_stone> domino{};
-inline constexpr policy<grid::look_back, block::kogge_stone> look_back{};
-inline constexpr default_policy prefix_server{};
+inline constexpr policy<grid::single_block, block::kogge_stone> kogge_stone{};   ///< single_block/kogge_stone
+inline constexpr policy<grid::single_block, block::brent_kung> brent_kung{};     ///< single_block/brent_kung
+inline constexpr policy<grid::single_block, block::coarse> coarse{};             ///< single_block/coarse
+inline constexpr policy<grid::single_block, block::warp_shuffle> warp_shuffle{}; ///< single_block/warp_shuffle
+inline constexpr policy<grid::three_pass, block::kogge_stone> three_pass{};      ///< three_pass/kogge_stone
+inline constexpr policy<grid::domino, block::kogge_stone> domino{};              ///< domino/kogge_stone
+inline constexpr policy<grid::look_back, block::kogge_stone> look_back{};        ///< look_back/kogge_stone
+inline constexpr default_policy prefix_server{};                                 ///< prefix_server/warp_shuffle
 } // namespace policies
 
 /// Calls `visit(policy<Grid, Block>{})` for all combinations, grid by grid.

@@ -12,10 +12,12 @@
 
 namespace polyscan {
 
+/// What can be asked of any backend by name.
 struct backend_options {
     int threads = 0; ///< for CPU backends; 0: as many as there are processors to run on
 };
 
+/// Makes a backend object.
 using backend_factory = std::function<std::unique_ptr<any_backend>(const backend_options&)>;
 
 /// Called by a backend's registration source during static initialisation. Names are unique.

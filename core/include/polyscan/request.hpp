@@ -12,6 +12,7 @@
 
 namespace polyscan {
 
+/// Whether an output contains its own element.
 enum class scan_kind {
     inclusive, ///< out[i] = op(init, x_0, ..., x_i)
     exclusive  ///< out[i] = op(init, x_0, ..., x_{i-1}), out[0] = init
@@ -70,6 +71,7 @@ struct scan_request {
     /// Element i as the operator sees it.
     POLYSCAN_FUNCTION Accumulator load(index_type i) const { return static_cast<Accumulator>(transform(input[i])); }
 
+    /// Output i.
     POLYSCAN_FUNCTION void store(index_type i, const Accumulator& value) const {
         if constexpr (writes_memory)
             output[i] = static_cast<std::remove_reference_t<decltype(output[i])>>(value);

@@ -44,6 +44,7 @@ namespace polyscan {
 /// Stands in the place of an init: the scan starts with the first element (inclusive) or the operator's identity
 /// (exclusive).
 struct no_init_t {};
+/// To be written where an init would stand.
 inline constexpr no_init_t no_init{};
 
 /// Option: the value that comes before the first element.

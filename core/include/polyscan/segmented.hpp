@@ -63,10 +63,12 @@ template <class Operator, class T>
 inline constexpr bool exactly_associative<segmented_operator<Operator>, segmented<T>> =
     exactly_associative<Operator, T>;
 
+/// What `head_flags` makes.
 template <class Iterator>
 struct head_flags_t {
     counted_view<Iterator> flags;
 };
+/// What `segment_offsets` makes.
 template <class Iterator>
 struct segment_offsets_t {
     counted_view<Iterator> offsets;

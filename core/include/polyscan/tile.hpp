@@ -30,6 +30,7 @@ struct tile_shape {
     index_type threads;
     index_type run;
 
+    /// Of a whole tile.
     POLYSCAN_FUNCTION constexpr index_type elements() const { return threads * run; }
 };
 
@@ -67,6 +68,7 @@ constexpr tile_shape shape_of(block::warp_shuffle, index_type bytes) {
 template <class Block, class Accumulator>
 inline constexpr tile_shape shape_for = shape_of(Block{}, shape_bytes<Accumulator>);
 
+/// value / divisor, rounded up; value >= 0.
 POLYSCAN_FUNCTION constexpr index_type ceil_div(index_type value, index_type divisor) {
     return value / divisor + (value % divisor != 0 ? 1 : 0);
 }

@@ -31,6 +31,7 @@ enum class form {
     team  ///< teams with scratch and barriers, on the host too: what devices run, to be tested and read anywhere
 };
 
+/// How a backend object works. None of it changes a bit of a result.
 struct options {
     /// Threads to use, at most; 0: as many as the execution space has. More than that cannot be had.
     int threads = 0;
@@ -65,6 +66,7 @@ public:
 
     static constexpr std::string_view name() { return "kokkos"; }
     availability available() const { return kokkos_state(); }
+    /// The execution-space instance that scans are launched on.
     const ExecutionSpace& space() const { return memory_->space(); }
     /// Threads of the execution space that scans use.
     int threads() const {
@@ -124,6 +126,7 @@ public:
         translating_errors("fence", [&] { space().fence("polyscan: synchronize"); });
     }
 
+    /// Memory from `allocate`.
     template <class T>
     class buffer {
     public:

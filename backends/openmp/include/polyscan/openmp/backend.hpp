@@ -20,6 +20,7 @@
 
 namespace polyscan::openmp {
 
+/// How a backend object works. None of it changes a bit of a result.
 struct options {
     /// Threads to ask for; 0: as many as can run at once. More than that is slow but correct.
     int threads = 0;
@@ -41,6 +42,7 @@ public:
 
     static constexpr std::string_view name() { return "openmp"; }
     availability available() const { return {}; }
+    /// Threads that a long scan asks for.
     int threads() const { return options_.threads; }
 
     template <scan_policy Policy>
@@ -116,6 +118,7 @@ private:
     mutable scratch_pool scratch_;
 };
 
+/// Threads are OpenMP's.
 using backend = basic_backend<omp_team>;
 static_assert(polyscan::backend<backend>);
 
