@@ -10,8 +10,10 @@
 #include <doctest/doctest.h>
 
 #include <polyscan/scan.hpp>
+#include <polyscan/scan_elements.hpp>
 
 #include "cases.hpp"
+#include "launch_impl.hpp"
 #include "reference_backend.hpp"
 
 namespace polyscan {
@@ -171,6 +173,69 @@ TEST_CASE("the static checks of this file compiled") {
     inclusive_scan(b, in, out);
     exclusive_scan(b, in, out);
     CHECK(out == std::vector<int>{0, 0});
+}
+
+// --- a backend that lacks a grid algorithm ---------------------------------------------------------------------------
+
+struct partial : test::reference_backend {
+    template <class Policy>
+    static constexpr bool supports = !std::is_same_v<typename Policy::grid_type, grid::three_pass>;
+};
+/// Claims every policy. Sums of int32 run as sums of uint32.
+struct sums_of_words {
+    template <class T, class Operator, class Policy>
+    static constexpr bool contains = std::is_same_v<T, std::uint32_t> && std::is_same_v<Operator, plus>;
+};
+
+/// What is left of any_backend does not matter here.
+class registered_partial final : public adapted_backend<partial, sums_of_words> {
+public:
+    registered_partial() : adapted_backend(partial()) {}
+    std::string description() const override { return "partial"; }
+    int threads() const override { return 1; }
+    std::shared_ptr<void> allocate(std::size_t) override { return nullptr; }
+    void copy_to_device(void*, const void*, std::size_t) override {}
+    void copy_to_host(void*, const void*, std::size_t) override {}
+    void copy(void*, const void*, std::size_t) override {}
+    double elapsed(const std::function<void()>&) override { return 0; }
+};
+
+TEST_CASE("a policy that a backend lacks is left out of the run-time face and of the matrix, and said") {
+    const std::vector<std::int32_t> in{3, 1, 4, 1, 5};
+    const std::vector<std::int32_t> sums{3, 4, 8, 9, 14};
+    for_each_policy([&]<class Grid, class Block>(policy<Grid, Block> how) {
+        constexpr bool there = !std::is_same_v<Grid, grid::three_pass>;
+        const std::string name = how.name();
+        CAPTURE(name);
+
+        std::vector<std::int32_t> out(in.size());
+        registered_partial by_name;
+        scan_call call;
+        call.policy = name;
+        call.input = in.data();
+        call.output = out.data();
+        call.size = 5;
+        CHECK(by_name.unsupported(call).has_value() == !there);
+        if (there) {
+            by_name.scan(call);
+            CHECK(out == sums);
+        } else {
+            CHECK_THROWS_AS(by_name.scan(call), std::invalid_argument);
+        }
+
+        std::vector<std::int32_t> again(in.size());
+        partial on;
+        test::case_arguments<test::cases::int32_plus> cell;
+        cell.in = in.data();
+        cell.out = again.data();
+        cell.size = 5;
+        if (there) {
+            test::run_case(on, name, cell);
+            CHECK(again == sums);
+        } else {
+            CHECK_THROWS_AS(test::run_case(on, name, cell), std::logic_error);
+        }
+    });
 }
 
 } // namespace

@@ -3,13 +3,13 @@
 /// ran. For the one source of a test program that includes it after doctest and the backend's header.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "closing_line.hpp"
 #include "matrix.hpp"
 
 namespace polyscan::test {
@@ -38,28 +38,13 @@ std::vector<std::unique_ptr<target>> make_targets() {
     return result;
 }
 
-/// Prints the closing line.
-class closing_line : public doctest::IReporter {
-public:
-    explicit closing_line(const doctest::ContextOptions&) {}
-    void test_run_end(const doctest::TestRunStats&) override {
-        std::printf("%s: %lld cells passed, %lld failed, %lld skipped\n", cells_of.c_str(),
-                    static_cast<long long>(cells.passed()), static_cast<long long>(cells.failed()),
-                    static_cast<long long>(cells.skipped()));
-        std::fflush(stdout);
+class cells_line final : public closing_line {
+    using closing_line::closing_line;
+    std::string text(const doctest::TestRunStats&) const override {
+        return cells_of + ": " + std::to_string(cells.passed()) + " cells passed, " + std::to_string(cells.failed()) +
+               " failed, " + std::to_string(cells.skipped()) + " skipped";
     }
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
-    void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
-    void test_case_skipped(const doctest::TestCaseData&) override {}
 };
-REGISTER_LISTENER("closing line", 1, closing_line);
+REGISTER_LISTENER("closing line", 1, cells_line);
 
 } // namespace polyscan::test

@@ -34,7 +34,8 @@ struct case_arguments {
     typename Case::operator_type op = {};
 };
 
-/// Runs the verb that `arguments` describe under the policy of that full name. Exclusive without init uses the identity
+/// Runs the verb that `arguments` describe under the policy of that full name, which the backend must have
+/// (std::logic_error). Exclusive without init uses the identity
 /// and must not be asked of an operator that has none (std::logic_error).
 template <class Backend, class Case>
 void run_case(Backend& backend, std::string_view policy, const case_arguments<Case>& arguments);

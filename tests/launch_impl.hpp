@@ -36,13 +36,22 @@ void run_policy(Backend& backend, const case_arguments<Case>& a) {
 
 template <class Backend, class Case>
 void run_case(Backend& backend, std::string_view policy, const case_arguments<Case>& arguments) {
-    if (!visit_policy(policy, [&]<class Policy>(Policy) { run_policy<Policy>(backend, arguments); }))
-        throw std::logic_error("run_case: no such policy");
+    bool run = false;
+    visit_policy(policy, [&]<class Policy>(Policy) {
+        if constexpr (Backend::template supports<Policy>) {
+            run_policy<Policy>(backend, arguments);
+            run = true;
+        }
+    });
+    if (!run) throw std::logic_error("run_case: there is no such policy, or the backend does not have it");
 }
 
 template <class Backend, class Case>
 void run_case_default(Backend& backend, const case_arguments<Case>& arguments) {
-    run_policy<default_policy>(backend, arguments);
+    if constexpr (Backend::template supports<default_policy>)
+        run_policy<default_policy>(backend, arguments);
+    else
+        throw std::logic_error("run_case_default: the backend does not have the default policy");
 }
 
 } // namespace polyscan::test

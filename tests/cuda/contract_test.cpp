@@ -13,6 +13,7 @@
 #include <polyscan/reference.hpp>
 #include <polyscan/tile_status.hpp>
 
+#include "closing_line.hpp"
 #include "contract_runs.hpp"
 #include "inputs.hpp"
 
@@ -457,27 +458,16 @@ TEST_CASE("large: more than 2^32 elements, once per grid algorithm" * doctest::s
 }
 
 namespace {
-class closing_line : public doctest::IReporter {
-public:
-    explicit closing_line(const doctest::ContextOptions&) {}
-    void test_run_end(const doctest::TestRunStats& stats) override {
-        std::printf("cuda contract: %d tests passed, %d failed, %d skipped\n",
-                    static_cast<int>(stats.numTestCasesPassingFilters - stats.numTestCasesFailed) - skipped_tests,
-                    static_cast<int>(stats.numTestCasesFailed), skipped_tests);
+class tests_line final : public closing_line {
+    using closing_line::closing_line;
+    std::string text(const doctest::TestRunStats& stats) const override {
+        const int failed = static_cast<int>(stats.numTestCasesFailed);
+        const int run = static_cast<int>(stats.numTestCasesPassingFilters);
+        return "cuda contract: " + std::to_string(run - failed - skipped_tests) + " tests passed, " +
+               std::to_string(failed) + " failed, " + std::to_string(skipped_tests) + " skipped";
     }
-    void report_query(const doctest::QueryData&) override {}
-    void test_run_start() override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
-    void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
-    void test_case_skipped(const doctest::TestCaseData&) override {}
 };
-REGISTER_LISTENER("closing line", 1, closing_line);
+REGISTER_LISTENER("closing line", 1, tests_line);
 } // namespace
 
 TEST_CASE("an error of earlier device work is reported as such" * doctest::skip()) {
