@@ -19,3 +19,12 @@
 #else
 #define POLYSCAN_UNROLL_4
 #endif
+
+/// Before a loop over the lanes of a vector. Without it compilers unroll the loop first and then do not see a vector.
+#if defined(__clang__)
+#define POLYSCAN_LANES _Pragma("clang loop unroll(disable) vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define POLYSCAN_LANES _Pragma("GCC unroll 1") _Pragma("GCC ivdep")
+#else
+#define POLYSCAN_LANES
+#endif

@@ -56,4 +56,55 @@ inline void order_past_caches() {
 #endif
 }
 
+/// Consecutive bytes on their way past the caches, in whole lines: an incomplete line waits here for its rest. Its
+/// bytes go the ordinary way where they are not followed by a rest, or not preceded by a beginning; others may write
+/// those.
+class line_writer {
+public:
+    static constexpr std::size_t line = 64;
+
+    line_writer() = default;
+    line_writer(const line_writer&) = delete;
+    line_writer& operator=(const line_writer&) = delete;
+    ~line_writer() { flush(); }
+
+    /// The next byte goes to `to`.
+    void begin(void* to) {
+        if (to == next_) return;
+        flush();
+        next_ = static_cast<std::byte*>(to);
+        foreign_ = filled();
+    }
+    void flush() {
+        if (filled() > foreign_) std::memcpy(next_ - filled() + foreign_, kept_ + foreign_, filled() - foreign_);
+        foreign_ = filled();
+    }
+
+    /// Bytes of the current line that lie before the next one.
+    std::size_t filled() const { return reinterpret_cast<std::uintptr_t>(next_) % line; }
+    /// Not beyond the end of the line.
+    void keep(const void* from, std::size_t bytes) {
+        std::memcpy(kept_ + filled(), from, bytes);
+        next_ += bytes;
+    }
+    /// When the kept bytes have reached the end of their line.
+    void write_kept_line() {
+        if (foreign_ == 0)
+            copy_past_caches(next_ - line, kept_, line);
+        else
+            std::memcpy(next_ - line + foreign_, kept_ + foreign_, line - foreign_);
+        foreign_ = 0;
+    }
+    /// A line that the caller writes itself, when nothing is kept.
+    std::byte* next_line() {
+        next_ += line;
+        return next_ - line;
+    }
+
+private:
+    alignas(line) std::byte kept_[line];
+    std::byte* next_ = nullptr;
+    std::size_t foreign_ = 0; ///< bytes at the start of the current line that are not this writer's, or are written
+};
+
 } // namespace polyscan::host

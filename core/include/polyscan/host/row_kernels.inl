@@ -1,111 +1,410 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included by tile_kernels.hpp once for each instruction set, with POLYSCAN_HOST_ISA (a namespace),
-// POLYSCAN_HOST_TARGET (what makes the compiler use that set) and POLYSCAN_HOST_BYTES (the width of its vectors)
-// defined. Every function here carries the target, because a vector wider than the function's own instruction set is
-// taken apart before inlining.
+// POLYSCAN_HOST_TARGET (what makes the compiler use that set), POLYSCAN_HOST_BYTES (the width of its vectors) and
+// POLYSCAN_HOST_FMA (1 if it has fused multiply-add) defined. Every function here carries the target, because a vector
+// wider than the function's own instruction set is taken apart before inlining; for the same reason there are no
+// lambdas.
 //
-// The default tree on rows of vectors, for any operator on numbers:
-//  - lanes are combined by a plain loop over `combine`, which compilers turn into one or two vector instructions;
+// The default tree on rows of vectors, for numbers and for structs of words:
+//  - lanes are combined by vector instructions where the operator is known, else by a plain loop over `combine`, which
+//    compilers turn into vector instructions;
 //  - strides below a vector: both operands are brought into place by a permutation. A lane that has nothing to do
-//  repeats
-//    the work of a neighbour, so an operator sees nothing but nodes of the tree, some of them twice. Built-in operators
-//    take whatever stands there, and their result is dropped;
+//    repeats the work of a neighbour, so an operator sees nothing but nodes of the tree, some of them twice. Built-in
+//    operators take whatever stands there, and their result is dropped;
 //  - strides of a vector and more: the last lane of the lower half, broadcast, before every vector of the upper half.
 namespace polyscan::host::POLYSCAN_HOST_ISA {
 
 #define POLYSCAN_HOST_INLINE POLYSCAN_HOST_TARGET [[gnu::always_inline]] inline
 
+// ---- Vectors
+
+/// `count` elements; word p of each is in part[p].
 template <class T>
 struct lanes {
-    static constexpr int count = POLYSCAN_HOST_BYTES / static_cast<int>(sizeof(T));
-    typedef T native __attribute__((vector_size(POLYSCAN_HOST_BYTES)));
-    typedef T anywhere __attribute__((vector_size(POLYSCAN_HOST_BYTES), aligned(alignof(T)), may_alias));
-    native v;
+    using word = word_of<T>;
+    static constexpr int parts = words_in<T>;
+    static constexpr int count = POLYSCAN_HOST_BYTES / static_cast<int>(sizeof(word));
+    typedef word native __attribute__((vector_size(POLYSCAN_HOST_BYTES)));
+    typedef word anywhere __attribute__((vector_size(POLYSCAN_HOST_BYTES), aligned(alignof(word)), may_alias));
+    native part[parts];
 };
 
+template <int N>
+using sequence = std::make_integer_sequence<int, N>;
+
 /// Lane i of the result is lane Pattern::at(i) of `a`, or of `b` counting on from there.
-template <class Pattern, class T, int... I>
-POLYSCAN_HOST_INLINE lanes<T> shuffle(const lanes<T>& a, const lanes<T>& b, std::integer_sequence<int, I...>) {
-    return {__builtin_shufflevector(a.v, b.v, Pattern::at(I)...)};
+template <class Pattern, class Native, int... I>
+POLYSCAN_HOST_INLINE Native shuffle_part(const Native& a, const Native& b, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(a, b, Pattern::at(I)...);
 }
 template <class Pattern, class T>
 POLYSCAN_HOST_INLINE lanes<T> shuffle(const lanes<T>& a, const lanes<T>& b) {
-    return shuffle<Pattern>(a, b, std::make_integer_sequence<int, lanes<T>::count>{});
+    lanes<T> result;
+    for (int p = 0; p < lanes<T>::parts; ++p)
+        result.part[p] = shuffle_part<Pattern>(a.part[p], b.part[p], sequence<lanes<T>::count>{});
+    return result;
+}
+
+/// Word `Part` of each element of two vectors in memory, and back: for structs of two words.
+template <int Part>
+struct gather_words {
+    static constexpr int at(int i) { return 2 * i + Part; }
+};
+template <int Half, int Count>
+struct scatter_words {
+    static constexpr int at(int i) { return i % 2 * Count + Half * (Count / 2) + i / 2; }
+};
+
+template <class T>
+POLYSCAN_HOST_INLINE typename lanes<T>::native load_native(const T* from, int vector) {
+    return *reinterpret_cast<const typename lanes<T>::anywhere*>(reinterpret_cast<const word_of<T>*>(from) +
+                                                                 vector * lanes<T>::count);
+}
+template <class T>
+POLYSCAN_HOST_INLINE lanes<T> load(const T* from) {
+    constexpr int parts = lanes<T>::parts, count = lanes<T>::count;
+    if constexpr (parts == 1) {
+        return {{load_native(from, 0)}};
+    } else if constexpr (parts == 2) {
+        const auto a = load_native(from, 0), b = load_native(from, 1);
+        return {{shuffle_part<gather_words<0>>(a, b, sequence<count>{}),
+                 shuffle_part<gather_words<1>>(a, b, sequence<count>{})}};
+    } else {
+        using word = word_of<T>;
+        alignas(POLYSCAN_HOST_BYTES) word words[parts][count];
+        for (int i = 0; i < count; ++i)
+            for (int p = 0; p < parts; ++p)
+                std::memcpy(&words[p][i], reinterpret_cast<const std::byte*>(from + i) + p * sizeof(word),
+                            sizeof(word));
+        lanes<T> result;
+        for (int p = 0; p < parts; ++p)
+            result.part[p] = *reinterpret_cast<const typename lanes<T>::anywhere*>(words[p]);
+        return result;
+    }
+}
+
+/// Past the caches, where the processor can: `to` is aligned to the vector.
+template <class Native>
+POLYSCAN_HOST_INLINE void stream_native(void* to, const Native& value) {
+#if !defined(__x86_64__)
+    std::memcpy(to, &value, sizeof(Native));
+#elif POLYSCAN_HOST_BYTES == 64
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(value));
+#elif POLYSCAN_HOST_BYTES == 32
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(value));
+#else
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(value));
+#endif
+}
+
+/// Vector number `Half` of the two that a struct of two words is stored as.
+template <int Half, class T>
+POLYSCAN_HOST_INLINE typename lanes<T>::native interleaved(const lanes<T>& value) {
+    return shuffle_part<scatter_words<Half, lanes<T>::count>>(value.part[0], value.part[1],
+                                                              sequence<lanes<T>::count>{});
 }
 
 template <class T>
-POLYSCAN_HOST_INLINE lanes<T> load(const T* from) {
-    return {*reinterpret_cast<const typename lanes<T>::anywhere*>(from)};
+POLYSCAN_HOST_INLINE void store(T* to, const lanes<T>& value) {
+    using anywhere = typename lanes<T>::anywhere;
+    using word = word_of<T>;
+    constexpr int parts = lanes<T>::parts, count = lanes<T>::count;
+    auto* const words = reinterpret_cast<word*>(to);
+    if constexpr (parts == 1) {
+        *reinterpret_cast<anywhere*>(words) = value.part[0];
+    } else if constexpr (parts == 2) {
+        *reinterpret_cast<anywhere*>(words) = interleaved<0>(value);
+        *reinterpret_cast<anywhere*>(words + count) = interleaved<1>(value);
+    } else {
+        for (int i = 0; i < count; ++i)
+            for (int p = 0; p < parts; ++p) {
+                const word w = value.part[p][i];
+                std::memcpy(reinterpret_cast<std::byte*>(to + i) + p * sizeof(word), &w, sizeof(word));
+            }
+    }
 }
 template <class T>
-POLYSCAN_HOST_INLINE void store(T* to, const lanes<T>& value) {
-    *reinterpret_cast<typename lanes<T>::anywhere*>(to) = value.v;
+POLYSCAN_HOST_INLINE void stream(T* to, const lanes<T>& value) {
+    auto* const words = reinterpret_cast<word_of<T>*>(to);
+    if constexpr (lanes<T>::parts == 1) {
+        stream_native(words, value.part[0]);
+    } else if constexpr (lanes<T>::parts == 2) {
+        stream_native(words, interleaved<0>(value));
+        stream_native(words + lanes<T>::count, interleaved<1>(value));
+    } else {
+        store(to, value);
+    }
 }
+
+template <class T>
+POLYSCAN_HOST_INLINE lanes<T> broadcast(const T& value) {
+    alignas(std::max<std::size_t>(POLYSCAN_HOST_BYTES, alignof(T))) T values[lanes<T>::count];
+    for (int i = 0; i < lanes<T>::count; ++i) values[i] = value;
+    return load(values);
+}
+
+/// Keeps the compiler from looking through a vector at its lanes (it would compute them one by one) or at its value.
+template <class Native>
+POLYSCAN_HOST_INLINE void hide(Native& value) {
+#if defined(__x86_64__)
+    asm("" : "+x"(value));
+#elif defined(__aarch64__)
+    asm("" : "+w"(value));
+#endif
+}
+
+// ---- Input
+
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES >= 32
+// Compilers take several instructions for what is one. All lanes are masked in, because g++ 12 takes the plain form of
+// these for a use of something uninitialised.
+#if POLYSCAN_HOST_BYTES == 64
+#define POLYSCAN_HOST_CONVERT(name, lanes) _mm512_maskz_##name(static_cast<__mmask##lanes>(-1), narrow)
+using wide_vector = __m512i;
+#else
+#define POLYSCAN_HOST_CONVERT(name, lanes) _mm256_##name(narrow)
+using wide_vector = __m256i;
+#endif
+/// In a register of 16 bytes or more.
+template <int Bytes>
+POLYSCAN_HOST_INLINE auto load_bytes(const void* from) {
+    if constexpr (Bytes == 32) {
+        return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+    } else if constexpr (Bytes == 16) {
+        return _mm_loadu_si128(static_cast<const __m128i*>(from));
+    } else if constexpr (Bytes == 8) {
+        return _mm_loadl_epi64(static_cast<const __m128i*>(from));
+    } else {
+        std::int32_t word = 0;
+        std::memcpy(&word, from, 4);
+        return _mm_cvtsi32_si128(word);
+    }
+}
+/// Integers, to integers of `To` bytes.
+template <class From, int To>
+POLYSCAN_HOST_INLINE wide_vector widened(const From* from) {
+    constexpr int size = static_cast<int>(sizeof(From));
+    const auto narrow = load_bytes<POLYSCAN_HOST_BYTES * size / To>(from);
+    if constexpr (std::is_signed_v<From>) {
+        if constexpr (size == 1 && To == 2) return POLYSCAN_HOST_CONVERT(cvtepi8_epi16, 32);
+        if constexpr (size == 1 && To == 4) return POLYSCAN_HOST_CONVERT(cvtepi8_epi32, 16);
+        if constexpr (size == 1 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepi8_epi64, 8);
+        if constexpr (size == 2 && To == 4) return POLYSCAN_HOST_CONVERT(cvtepi16_epi32, 16);
+        if constexpr (size == 2 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepi16_epi64, 8);
+        if constexpr (size == 4 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepi32_epi64, 8);
+    } else {
+        if constexpr (size == 1 && To == 2) return POLYSCAN_HOST_CONVERT(cvtepu8_epi16, 32);
+        if constexpr (size == 1 && To == 4) return POLYSCAN_HOST_CONVERT(cvtepu8_epi32, 16);
+        if constexpr (size == 1 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepu8_epi64, 8);
+        if constexpr (size == 2 && To == 4) return POLYSCAN_HOST_CONVERT(cvtepu16_epi32, 16);
+        if constexpr (size == 2 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepu16_epi64, 8);
+        if constexpr (size == 4 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepu32_epi64, 8);
+    }
+}
+template <class From, class T>
+inline constexpr bool widens = std::integral<From> && !std::same_as<From, bool> && sizeof(From) < sizeof(T) &&
+                               (std::integral<T> || std::same_as<T, float>);
+template <class From, class T>
+inline constexpr bool converts =
+    widens<From, T> || (std::same_as<T, double> && (std::same_as<From, float> || std::same_as<From, std::int32_t>));
+
+template <class T, class From>
+POLYSCAN_HOST_INLINE lanes<T> load_as(const From* from) {
+    using native = typename lanes<T>::native;
+    if constexpr (std::integral<T>) {
+        return {{reinterpret_cast<native>(widened<From, sizeof(T)>(from))}};
+    } else if constexpr (std::same_as<T, float>) {
+        const auto integers = reinterpret_cast<typename lanes<std::int32_t>::native>(widened<From, 4>(from));
+        return {{__builtin_convertvector(integers, native)}};
+    } else if constexpr (std::same_as<From, std::int32_t>) {
+        const auto narrow = load_bytes<POLYSCAN_HOST_BYTES / 2>(from);
+        return {{reinterpret_cast<native>(POLYSCAN_HOST_CONVERT(cvtepi32_pd, 8))}};
+    } else {
+#if POLYSCAN_HOST_BYTES == 64
+        const __m256 narrow = _mm256_loadu_ps(from);
+#else
+        const __m128 narrow = _mm_loadu_ps(from);
+#endif
+        return {{reinterpret_cast<native>(POLYSCAN_HOST_CONVERT(cvtps_pd, 8))}};
+    }
+}
+#undef POLYSCAN_HOST_CONVERT
+#else
+template <class From, class T>
+inline constexpr bool converts = false;
+#endif
+
 /// Elements [at, at + count) as the operator sees them.
 template <class Source, class T = typename Source::value_type>
 POLYSCAN_HOST_INLINE lanes<T> load_lanes(const Source& in, index_type at) {
     if constexpr (Source::is_plain) {
         return load(in.data() + at);
+    } else if constexpr (Source::is_untouched && converts<typename Source::element, T>) {
+        return load_as<T>(in.input + at);
     } else {
-        alignas(POLYSCAN_HOST_BYTES) T values[lanes<T>::count];
-        POLYSCAN_INDEPENDENT_ITERATIONS
+        alignas(std::max<std::size_t>(POLYSCAN_HOST_BYTES, alignof(T))) T values[lanes<T>::count];
+        POLYSCAN_LANES
         for (int i = 0; i < lanes<T>::count; ++i) values[i] = in.load(at + i);
         return load(values);
     }
 }
 
-/// Past the caches, where the processor can: `to` is aligned to the vector.
-template <class T>
-POLYSCAN_HOST_INLINE void stream(T* to, const lanes<T>& value) {
-#if !defined(__x86_64__)
-    store(to, value);
-#elif POLYSCAN_HOST_BYTES == 64
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(value.v));
-#elif POLYSCAN_HOST_BYTES == 32
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(value.v));
-#else
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(value.v));
-#endif
-}
+// ---- Operators
+
+/// Floating-point minimum and maximum compare integers: what stands in the vectors is each number's place in the order
+/// that the operator takes them in, with every NaN at its winning end. One instruction instead of half a dozen.
+template <class Operator, class T>
+inline constexpr bool by_rank =
+    std::is_floating_point_v<T> && (std::is_same_v<Operator, minimum> || std::is_same_v<Operator, maximum>);
 
 template <class T>
-POLYSCAN_HOST_INLINE lanes<T> broadcast(T value) {
-    alignas(POLYSCAN_HOST_BYTES) T values[lanes<T>::count];
-    for (int i = 0; i < lanes<T>::count; ++i) values[i] = value;
-    return load(values);
+using rank_of = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+template <class T>
+POLYSCAN_HOST_INLINE auto ranks(const lanes<T>& value) {
+    return reinterpret_cast<typename lanes<rank_of<T>>::native>(value.part[0]);
 }
 
-/// Keeps the compiler from looking through a vector at its lanes: it would compute them one by one.
+/// Negative numbers in reverse, and back.
 template <class T>
-POLYSCAN_HOST_INLINE lanes<T> whole(lanes<T> value) {
-#if defined(__x86_64__)
-    asm("" : "+x"(value.v));
-#elif defined(__aarch64__)
-    asm("" : "+w"(value.v));
-#endif
+POLYSCAN_HOST_INLINE auto flip_negatives(const lanes<T>& value) {
+    const auto bits = ranks(value);
+    return bits ^ ((bits >> (8 * static_cast<int>(sizeof(T)) - 1)) & std::numeric_limits<rank_of<T>>::max());
+}
+
+/// From elements to what stands in the vectors. All NaNs become one.
+template <class Operator, class T>
+POLYSCAN_HOST_INLINE lanes<T> encoded(const lanes<T>& value) {
+    if constexpr (by_rank<Operator, T>) {
+        using limits = std::numeric_limits<rank_of<T>>;
+        const auto nan =
+            typename lanes<rank_of<T>>::native{} + (std::is_same_v<Operator, maximum> ? limits::max() : limits::min());
+        const auto result = value.part[0] != value.part[0] ? nan : flip_negatives(value);
+        return {{reinterpret_cast<typename lanes<T>::native>(result)}};
+    } else {
+        return value;
+    }
+}
+/// And back.
+template <class Operator, class T>
+POLYSCAN_HOST_INLINE lanes<T> decoded(const lanes<T>& value) {
+    if constexpr (by_rank<Operator, T>)
+        return {{reinterpret_cast<typename lanes<T>::native>(flip_negatives(value))}};
+    else
+        return value;
+}
+
+/// An operator on vectors.
+template <class Operator, class T>
+struct vector_operator {
+    /// Sums use the adders and, for every other addition, the multipliers: x * 1 + y has the bits of x + y. This is the
+    /// 1, which the compiler must not know.
+    static constexpr bool has_one =
+        POLYSCAN_HOST_FMA != 0 && std::is_same_v<Operator, plus> && std::is_floating_point_v<T>;
+
+    const Operator& op;
+    typename lanes<T>::native one;
+
+    POLYSCAN_HOST_INLINE explicit vector_operator(const Operator& scalar) : op(scalar) {
+        if constexpr (has_one) {
+            one = broadcast(T{1}).part[0];
+            hide(one);
+        }
+    }
+};
+
+// Word by word: copies of whole structs may keep the compiler from seeing vectors.
+template <class T, int... P>
+POLYSCAN_HOST_INLINE T element(const word_of<T> (*words)[lanes<T>::count], int i, std::integer_sequence<int, P...>) {
+    T value;
+    (std::memcpy(reinterpret_cast<std::byte*>(&value) + P * sizeof(word_of<T>), &words[P][i], sizeof(word_of<T>)), ...);
     return value;
 }
+template <class T, int... P>
+POLYSCAN_HOST_INLINE void put_element(word_of<T> (*words)[lanes<T>::count], int i, const T& value,
+                                      std::integer_sequence<int, P...>) {
+    (std::memcpy(&words[P][i], reinterpret_cast<const std::byte*>(&value) + P * sizeof(word_of<T>), sizeof(word_of<T>)),
+     ...);
+}
 
+/// Lane by lane, for any operator.
 template <class T, class Operator>
-POLYSCAN_HOST_INLINE lanes<T> combine_lanes(const Operator& op, const lanes<T>& earlier, const lanes<T>& later) {
-    if constexpr (std::is_floating_point_v<T> &&
-                  (std::is_same_v<Operator, minimum> || std::is_same_v<Operator, maximum>)) {
-        // Compilers keep the branches of these two. As the scalar form: the later one unless the earlier one is NaN,
-        // where it is NaN, beyond the earlier one, or the zero with the wanted sign.
-        using bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-        constexpr bool wants_larger = std::is_same_v<Operator, maximum>;
-        const auto low = wants_larger ? earlier.v : later.v, high = wants_larger ? later.v : earlier.v;
-        const auto low_bits = reinterpret_cast<typename lanes<bits>::native>(low);
-        const auto high_bits = reinterpret_cast<typename lanes<bits>::native>(high);
-        const auto later_wins = ~(high <= low) | ((high == low) & (low_bits < high_bits));
-        return {((earlier.v == earlier.v) & later_wins) ? later.v : earlier.v};
+POLYSCAN_HOST_INLINE lanes<T> combine_each(const Operator& op, lanes<T> earlier, lanes<T> later) {
+    using word = word_of<T>;
+    constexpr int parts = lanes<T>::parts, count = lanes<T>::count;
+    alignas(POLYSCAN_HOST_BYTES) word e[parts][count], l[parts][count], r[parts][count];
+    for (int p = 0; p < parts; ++p) {
+        hide(earlier.part[p]);
+        hide(later.part[p]);
+        *reinterpret_cast<typename lanes<T>::anywhere*>(e[p]) = earlier.part[p];
+        *reinterpret_cast<typename lanes<T>::anywhere*>(l[p]) = later.part[p];
     }
-    alignas(POLYSCAN_HOST_BYTES) T e[lanes<T>::count], l[lanes<T>::count], r[lanes<T>::count];
-    store(e, whole(earlier));
-    store(l, whole(later));
-    POLYSCAN_INDEPENDENT_ITERATIONS
-    for (int i = 0; i < lanes<T>::count; ++i) r[i] = combine(op, e[i], l[i]);
-    return load(r);
+    POLYSCAN_LANES
+    for (int i = 0; i < count; ++i)
+        put_element<T>(r, i, combine(op, element<T>(e, i, sequence<parts>{}), element<T>(l, i, sequence<parts>{})),
+                       sequence<parts>{});
+    lanes<T> result;
+    for (int p = 0; p < parts; ++p) result.part[p] = *reinterpret_cast<const typename lanes<T>::anywhere*>(r[p]);
+    return result;
+}
+
+#if POLYSCAN_HOST_FMA
+/// a * one + b
+template <class T, class Native>
+POLYSCAN_HOST_INLINE Native fused_sum(const Native& a, const Native& one, const Native& b) {
+#if POLYSCAN_HOST_BYTES == 64
+    if constexpr (std::is_same_v<T, float>)
+        return reinterpret_cast<Native>(
+            _mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(one), reinterpret_cast<__m512>(b)));
+    else
+        return reinterpret_cast<Native>(_mm512_fmadd_pd(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(one),
+                                                        reinterpret_cast<__m512d>(b)));
+#else
+    if constexpr (std::is_same_v<T, float>)
+        return reinterpret_cast<Native>(
+            _mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(one), reinterpret_cast<__m256>(b)));
+    else
+        return reinterpret_cast<Native>(_mm256_fmadd_pd(reinterpret_cast<__m256d>(a), reinterpret_cast<__m256d>(one),
+                                                        reinterpret_cast<__m256d>(b)));
+#endif
+}
+#else
+template <class T, class Native>
+POLYSCAN_HOST_INLINE Native fused_sum(const Native& a, const Native&, const Native& b) {
+    return a + b;
+}
+#endif
+
+/// Fused: on the multipliers, if there is a choice.
+template <bool Fused = false, class T, class Operator>
+POLYSCAN_HOST_INLINE lanes<T> combine_lanes(const vector_operator<Operator, T>& how, const lanes<T>& earlier,
+                                            const lanes<T>& later) {
+    if constexpr (!std::is_arithmetic_v<T> || !takes_anything<Operator>) {
+        return combine_each(how.op, earlier, later);
+    } else if constexpr (by_rank<Operator, T>) {
+        const auto a = ranks(earlier), b = ranks(later);
+        const auto chosen = std::is_same_v<Operator, maximum> ? (a < b ? b : a) : (b < a ? b : a);
+        return {{reinterpret_cast<typename lanes<T>::native>(chosen)}};
+    } else {
+        const auto a = earlier.part[0], b = later.part[0];
+        if constexpr (std::is_same_v<Operator, minimum>) return {{b < a ? b : a}};
+        if constexpr (std::is_same_v<Operator, maximum>) return {{a < b ? b : a}};
+        if constexpr (std::is_same_v<Operator, bit_and>) return {{a & b}};
+        if constexpr (std::is_same_v<Operator, bit_or>) return {{a | b}};
+        if constexpr (std::is_same_v<Operator, bit_xor>) return {{a ^ b}};
+        if constexpr (std::is_integral_v<T>) {
+            // Unsigned: they wrap around.
+            using bits = typename lanes<std::make_unsigned_t<T>>::native;
+            const auto x = reinterpret_cast<bits>(a), y = reinterpret_cast<bits>(b);
+            if constexpr (std::is_same_v<Operator, plus>) return {{reinterpret_cast<decltype(a)>(x + y)}};
+            if constexpr (std::is_same_v<Operator, multiplies>) return {{reinterpret_cast<decltype(a)>(x * y)}};
+        } else if constexpr (std::is_same_v<Operator, multiplies>) {
+            return {{a * b}};
+        } else if constexpr (std::is_same_v<Operator, plus>) {
+            if constexpr (Fused && vector_operator<Operator, T>::has_one) return {{fused_sum<T>(a, how.one, b)}};
+            return {{a + b}};
+        }
+    }
 }
 
 // ---- Patterns
@@ -144,38 +443,44 @@ struct every_other {
 
 // ---- Inside a vector
 
-template <int Stride, class Mask, int... I>
-POLYSCAN_HOST_INLINE Mask upper_halves(std::integer_sequence<int, I...>) {
-    return Mask{((I & Stride) != 0 ? -1 : 0)...};
+template <class Pattern, class Mask, int... I>
+POLYSCAN_HOST_INLINE Mask mask_of(std::integer_sequence<int, I...>) {
+    return Mask{(Pattern::chosen(I) ? -1 : 0)...};
 }
-/// All ones in the upper halves of groups of 2 * Stride. A choice by a mask is one blend; the same thing as a shuffle
-/// costs more on many processors.
-template <int Stride, class T>
-POLYSCAN_HOST_INLINE auto upper_halves() {
+/// `made` in the lanes that the pattern chooses, `kept` in the others. A choice by a mask is one blend; the same thing
+/// as a shuffle costs more on many processors.
+template <class Pattern, class T>
+POLYSCAN_HOST_INLINE lanes<T> choose(const lanes<T>& made, const lanes<T>& kept) {
     using mask = decltype(typename lanes<T>::native{} < typename lanes<T>::native{});
-    return upper_halves<Stride, mask>(std::make_integer_sequence<int, lanes<T>::count>{});
+    lanes<T> result;
+    for (int p = 0; p < lanes<T>::parts; ++p)
+        result.part[p] = mask_of<Pattern, mask>(sequence<lanes<T>::count>{}) ? made.part[p] : kept.part[p];
+    return result;
 }
 
-/// The round with this stride, for N vectors side by side: one of them alone would wait for its own results.
-template <int Stride, int N, class T, class Operator>
-POLYSCAN_HOST_INLINE void round(const Operator& op, lanes<T>* v) {
-    if constexpr (Stride < lanes<T>::count) {
-        lanes<T> upper[N], made[N];
-        for (int i = 0; i < N; ++i) upper[i] = v[i];
-        if constexpr (!takes_anything<Operator>)
-            for (int i = 0; i < N; ++i) upper[i] = shuffle<upper_half<Stride>>(v[i], v[i]);
-        for (int i = 0; i < N; ++i) made[i] = combine_lanes(op, shuffle<lower_half<Stride>>(v[i], v[i]), upper[i]);
-        for (int i = 0; i < N; ++i) v[i].v = upper_halves<Stride, T>() ? made[i].v : v[i].v;
-    }
+template <int Stride>
+struct upper_halves {
+    static constexpr bool chosen(int i) { return (i & Stride) != 0; }
+};
+
+/// The round with this stride.
+template <int Stride, class T, class Operator>
+POLYSCAN_HOST_INLINE lanes<T> rounded(const vector_operator<Operator, T>& how, const lanes<T>& v) {
+    const lanes<T> lower = shuffle<lower_half<Stride>>(v, v);
+    if constexpr (takes_anything<Operator>)
+        return choose<upper_halves<Stride>>(combine_lanes(how, lower, v), v);
+    else
+        return choose<upper_halves<Stride>>(combine_lanes(how, lower, shuffle<upper_half<Stride>>(v, v)), v);
 }
-template <int N, class T, class Operator>
-POLYSCAN_HOST_INLINE void scan_lanes(const Operator& op, lanes<T>* v) {
-    round<1, N>(op, v);
-    round<2, N>(op, v);
-    round<4, N>(op, v);
-    round<8, N>(op, v);
-    round<16, N>(op, v);
-    round<32, N>(op, v);
+
+/// All rounds, for N vectors side by side: one of them alone would wait for its own results.
+template <int Stride, class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void scan_lanes(const vector_operator<Operator, T>& how, lanes<T>* v,
+                                     std::integer_sequence<int, I...> all) {
+    if constexpr (Stride < lanes<T>::count) {
+        ((v[I] = rounded<Stride>(how, v[I])), ...);
+        scan_lanes<2 * Stride>(how, v, all);
+    }
 }
 
 // ---- Rows
@@ -192,115 +497,207 @@ struct row_shape {
 
 /// How many vectors of a row are worked on side by side: what fits the registers.
 template <class T>
-inline constexpr int block_vectors = std::min(4, row_shape<T>::vectors);
+inline constexpr int block_vectors = std::min(lanes<T>::parts == 1 ? 4 : 2, row_shape<T>::vectors);
+
+template <class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void put_before(const vector_operator<Operator, T>& how, const lanes<T>& earlier, lanes<T>* v,
+                                     std::integer_sequence<int, I...>) {
+    ((v[I] = combine_lanes<true>(how, earlier, v[I])), ...);
+}
+template <class T>
+POLYSCAN_HOST_INLINE lanes<T> last_of(const lanes<T>& v) {
+    return shuffle<last_lane<lanes<T>::count>>(v, v);
+}
 
 /// Levels of a stride of a vector and more, inside a block of N vectors.
 template <int Stride, int N, class T, class Operator>
-POLYSCAN_HOST_INLINE void join_block(const Operator& op, lanes<T>* v) {
+POLYSCAN_HOST_INLINE void join_block(const vector_operator<Operator, T>& how, lanes<T>* v) {
     if constexpr (Stride < N) {
-        for (int middle = Stride; middle < N; middle += 2 * Stride) {
-            const lanes<T> total = shuffle<last_lane<lanes<T>::count>>(v[middle - 1], v[middle - 1]);
-            for (int i = middle; i < middle + Stride; ++i) v[i] = combine_lanes(op, total, v[i]);
-        }
-        join_block<2 * Stride, N>(op, v);
+        for (int middle = Stride; middle < N; middle += 2 * Stride)
+            put_before(how, last_of(v[middle - 1]), v + middle, sequence<Stride>{});
+        join_block<2 * Stride, N>(how, v);
     }
 }
 
-template <int N, class T, class Operator>
-POLYSCAN_HOST_INLINE void put_before(const Operator& op, const lanes<T>& earlier, lanes<T>* v) {
-    for (int i = 0; i < N; ++i) v[i] = combine_lanes(op, earlier, v[i]);
-}
-
-/// The state of a scan, in every lane.
-template <class T>
+/// The state of a scan, in every lane. Where an operator has a neutral element it stands for what is absent.
+template <class T, class Operator>
 struct vector_state {
+    static constexpr bool branchless = has_neutral<Operator, T>;
+    /// Where operands may be reordered, the offset is both.
+    static constexpr bool carries = !may_reorder<Operator, T>;
+
     lanes<T> offset, carry;
     bool has_offset, has_carry;
-    const bool past_caches;
 
     POLYSCAN_HOST_INLINE explicit vector_state(const scan_state<T>& from)
-        : offset(broadcast(from.offset)), carry(broadcast(from.carry)), has_offset(from.has_offset),
-          has_carry(from.has_carry), past_caches(from.past_caches) {}
+        : offset(start(from.offset, from.has_offset)), carry(start(from.carry, from.has_carry)),
+          has_offset(branchless || from.has_offset), has_carry(carries && (branchless || from.has_carry)) {}
+
+    POLYSCAN_HOST_INLINE static lanes<T> start(const T& value, [[maybe_unused]] bool present) {
+        if constexpr (branchless)
+            return encoded<Operator>(broadcast(present ? value : neutral<Operator, T>));
+        else
+            return broadcast(value);
+    }
+    template <int N>
+    POLYSCAN_HOST_INLINE void put_before_all(const vector_operator<Operator, T>& how, lanes<T>* v) const {
+        if (branchless || has_offset) put_before(how, offset, v, sequence<N>{});
+        if (carries && (branchless || has_carry)) put_before(how, carry, v, sequence<N>{});
+    }
+    POLYSCAN_HOST_INLINE void append(const vector_operator<Operator, T>& how, const lanes<T>& total) {
+        offset = branchless || has_offset ? combine_lanes(how, offset, total) : total;
+        has_offset = true;
+    }
 };
 
 /// Block j of a row, N vectors: from elements to outputs. totals[l] is the total of the 2^l blocks before the group of
 /// 2^l blocks that j lies in, where j lies in an upper half.
 template <int N, class T, class Operator>
-POLYSCAN_HOST_INLINE void scan_block(const Operator& op, lanes<T>* v, int j, lanes<T>* totals,
-                                     const vector_state<T>& state) {
-    scan_lanes<N>(op, v);
-    join_block<1, N>(op, v);
+POLYSCAN_HOST_INLINE void scan_block(const vector_operator<Operator, T>& how, lanes<T>* v, int j, lanes<T>* totals,
+                                     const vector_state<T, Operator>& state) {
+    scan_lanes<1>(how, v, sequence<N>{});
+    join_block<1, N>(how, v);
     int level = 0;
-    for (; (j >> level & 1) != 0; ++level) put_before<N>(op, totals[level], v);
-    totals[level] = shuffle<last_lane<lanes<T>::count>>(v[N - 1], v[N - 1]); // the end of a group of 2^level blocks
+    for (; (j >> level & 1) != 0; ++level) put_before(how, totals[level], v, sequence<N>{});
+    totals[level] = last_of(v[N - 1]); // the end of a group of 2^level blocks
     for (; 1 << level <= j; ++level)
-        if ((j >> level & 1) != 0) put_before<N>(op, totals[level], v);
-    if (state.has_offset) put_before<N>(op, state.offset, v);
-    if (state.has_carry) put_before<N>(op, state.carry, v);
+        if ((j >> level & 1) != 0) put_before(how, totals[level], v, sequence<N>{});
+    state.template put_before_all<N>(how, v);
 }
 
 /// Pairs of neighbours, folded: half as many values, in the order that `every_other` leaves.
 template <int Level, class T, class Operator>
-POLYSCAN_HOST_INLINE lanes<T> fold_pairs(const Operator& op, const lanes<T>& a, const lanes<T>& b) {
+POLYSCAN_HOST_INLINE lanes<T> fold_pairs(const vector_operator<Operator, T>& how, const lanes<T>& a,
+                                         const lanes<T>& b) {
     if constexpr (may_reorder<Operator, T>) {
-        return combine_lanes(op, a, b); // lanes are sorted out at the end
+        return combine_lanes(how, a, b); // lanes are sorted out at the end
     } else {
-        constexpr int count = lanes<T>::count, unit = 16 / sizeof(T), level = Level % row_shape<T>::lane_levels;
-        return combine_lanes(op, shuffle<every_other<level, 0, count, unit>>(a, b),
-                             shuffle<every_other<level, 1, count, unit>>(a, b));
+        constexpr int count = lanes<T>::count, unit = 16 / sizeof(word_of<T>),
+                      level = Level % row_shape<T>::lane_levels;
+        return combine_lanes<true>(how, shuffle<every_other<level, 0, count, unit>>(a, b),
+                                   shuffle<every_other<level, 1, count, unit>>(a, b));
     }
 }
 
 /// Folds `Vectors` vectors of input into one.
 template <int Vectors, class T, class Operator, class Source>
-POLYSCAN_HOST_INLINE lanes<T> fold_row(const Operator& op, const Source& in, index_type at) {
+POLYSCAN_HOST_INLINE lanes<T> fold_row(const vector_operator<Operator, T>& how, const Source& in, index_type at) {
     if constexpr (Vectors == 1) {
-        return load_lanes(in, at);
+        return encoded<Operator>(load_lanes(in, at));
     } else {
         constexpr int half = Vectors / 2;
         return fold_pairs<std::countr_zero(static_cast<unsigned>(half))>(
-            op, fold_row<half, T>(op, in, at), fold_row<half, T>(op, in, at + half * lanes<T>::count));
+            how, fold_row<half, T>(how, in, at), fold_row<half, T>(how, in, at + half * lanes<T>::count));
     }
 }
 
 /// Folds `Parts` vectors, each of which `fold_row` has made of `Vectors` vectors, into one.
 template <int Parts, int Vectors, class T, class Operator>
-POLYSCAN_HOST_INLINE lanes<T> fold_parts(const Operator& op, const lanes<T>* parts) {
+POLYSCAN_HOST_INLINE lanes<T> fold_parts(const vector_operator<Operator, T>& how, const lanes<T>* parts) {
     if constexpr (Parts == 1) {
         return *parts;
     } else {
         constexpr int half = Parts / 2;
         return fold_pairs<std::countr_zero(static_cast<unsigned>(half * Vectors))>(
-            op, fold_parts<half, Vectors>(op, parts), fold_parts<half, Vectors>(op, parts + half));
+            how, fold_parts<half, Vectors>(how, parts), fold_parts<half, Vectors>(how, parts + half));
     }
 }
 
+template <class T, int... I>
+POLYSCAN_HOST_INLINE void store_all(T* to, const lanes<T>* v, bool past_caches, std::integer_sequence<int, I...>) {
+    if (past_caches)
+        (stream(to + I * lanes<T>::count, v[I]), ...);
+    else
+        (store(to + I * lanes<T>::count, v[I]), ...);
+}
+
+/// Outputs that are not where the vectors of a row begin, because they are exclusive or their memory is not aligned:
+/// each vector in memory ends with what the next one in the row begins with, `by` lanes of it fewer than all.
+template <class T>
+struct shift_state {
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES >= 32
+    static constexpr bool possible = lanes<T>::parts == 1 && (sizeof(T) == 4 || sizeof(T) == 8);
+#else
+    static constexpr bool possible = false;
+#endif
+    static constexpr int count = lanes<T>::count;
+
+    int by = 0;      ///< 0: not at all
+    int foreign = 0; ///< lanes of the first vector in memory that lie before the first output
+    T* to = nullptr; ///< the first vector in memory
+    lanes<T> previous{};
+    alignas(POLYSCAN_HOST_BYTES) std::int32_t index[POLYSCAN_HOST_BYTES / 4]{}; ///< of each word of 4 bytes
+
+    template <class Outputs>
+    POLYSCAN_HOST_INLINE shift_state(Outputs& out, index_type first) {
+        if constexpr (possible && Outputs::same_elements) {
+            if (!out.is_staged()) return;
+            T* const begin = out.request().output + first;
+            if (out.past_caches())
+                foreign = static_cast<int>(reinterpret_cast<std::uintptr_t>(begin) % POLYSCAN_HOST_BYTES / sizeof(T));
+            to = begin - foreign;
+            by = foreign + (out.is_exclusive() ? 1 : 0);
+            previous = broadcast(out.is_exclusive() ? *out.staged_outputs() : T{});
+            constexpr int words = sizeof(T) / 4;
+            for (int i = 0; i < words * count; ++i)
+                index[i] = POLYSCAN_HOST_BYTES == 64 && words == 2 ? (i % 2 == 0 ? i / 2 + count - by : 0)
+                                                                   : i + words * (count - by);
+        }
+    }
+    POLYSCAN_HOST_INLINE lanes<T> next([[maybe_unused]] const lanes<T>& v) {
+        lanes<T> result;
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES == 64
+        const auto places = _mm512_load_si512(index);
+        const auto a = reinterpret_cast<__m512i>(previous.part[0]), b = reinterpret_cast<__m512i>(v.part[0]);
+        result.part[0] = reinterpret_cast<typename lanes<T>::native>(
+            sizeof(T) == 4 ? _mm512_permutex2var_epi32(a, places, b) : _mm512_permutex2var_epi64(a, places, b));
+        previous = v;
+#elif defined(__x86_64__) && POLYSCAN_HOST_BYTES == 32
+        const auto places = _mm256_load_si256(reinterpret_cast<const __m256i*>(index));
+        const auto a = reinterpret_cast<__m256i>(previous.part[0]), b = reinterpret_cast<__m256i>(v.part[0]);
+        result.part[0] = reinterpret_cast<typename lanes<T>::native>(
+            _mm256_blendv_epi8(_mm256_permutevar8x32_epi32(a, places), _mm256_permutevar8x32_epi32(b, places),
+                               _mm256_cmpgt_epi32(places, _mm256_set1_epi32(7))));
+        previous = v;
+#else
+        result = v;
+#endif
+        return result;
+    }
+    /// The first row, of which another tile has the beginning, has been put into `row`.
+    POLYSCAN_HOST_INLINE void finish_first_row(const T* row) const {
+        std::memcpy(to + foreign, row + foreign, static_cast<std::size_t>(count - foreign) * sizeof(T));
+        for (int i = count; i < row_shape<T>::length; i += count) stream(to + i, load(row + i));
+    }
+    /// After `rows` rows: what is left of the last vector belongs before the next tile's outputs.
+    POLYSCAN_HOST_INLINE void finish(int rows) const {
+        alignas(POLYSCAN_HOST_BYTES) T values[count];
+        store(values, previous);
+        std::memcpy(to + index_type{rows} * row_shape<T>::length, values + (count - by),
+                    static_cast<std::size_t>(foreign) * sizeof(T));
+    }
+};
+
 /// Scans the full row at `at` and adds its total to the offset.
-template <class T, class Operator, class Source>
-POLYSCAN_HOST_INLINE void scan_row(const Operator& op, const Source& in, index_type at, T* out,
-                                   vector_state<T>& state) {
-    constexpr int count = lanes<T>::count, n = block_vectors<T>, blocks = row_shape<T>::vectors / n;
+template <class T, class Operator, class Source, int... I>
+POLYSCAN_HOST_INLINE void scan_row(const vector_operator<Operator, T>& how, const Source& in, index_type at, T* to,
+                                   bool past_caches, [[maybe_unused]] shift_state<T>& shift,
+                                   vector_state<T, Operator>& state, std::integer_sequence<int, I...> all) {
+    constexpr int count = lanes<T>::count, n = sizeof...(I), blocks = row_shape<T>::vectors / n;
     lanes<T> totals[row_shape<T>::levels + 1];
     POLYSCAN_UNROLL_4
     for (int j = 0; j < blocks; ++j) {
-        lanes<T> v[n];
-        for (int i = 0; i < n; ++i) v[i] = load_lanes(in, at + (j * n + i) * count);
-        scan_block<n>(op, v, j, totals, state);
-        T* const to = out + j * n * count;
-        if (state.past_caches)
-            for (int i = 0; i < n; ++i) stream(to + i * count, v[i]);
-        else
-            for (int i = 0; i < n; ++i) store(to + i * count, v[i]);
+        lanes<T> v[n] = {encoded<Operator>(load_lanes(in, at + (j * n + I) * count))...};
+        scan_block<n>(how, v, j, totals, state);
+        lanes<T> outputs[n] = {decoded<Operator>(v[I])...};
+        if constexpr (shift_state<T>::possible)
+            if (shift.by > 0) ((outputs[I] = shift.next(outputs[I])), ...);
+        store_all(to + j * n * count, outputs, past_caches, all);
     }
-    const lanes<T>& total = totals[std::countr_zero(static_cast<unsigned>(blocks))];
-    if (state.has_offset)
-        state.offset = combine_lanes(op, state.offset, total);
-    else
-        state.offset = total;
-    state.has_offset = true;
+    state.append(how, totals[std::countr_zero(static_cast<unsigned>(blocks))]);
 }
 
-/// In which lane `append_rows` finds the total of each row of a group of `count`.
+/// In which lane the total of each row of a group of `count` is found.
 template <class T>
 struct lane_of_row {
     static constexpr int count = lanes<T>::count;
@@ -310,7 +707,7 @@ struct lane_of_row {
         if constexpr (Level < 0) {
             return vector * count + lane;
         } else {
-            const int from = every_other<Level, 0, count, 16 / sizeof(T)>::at(lane);
+            const int from = every_other<Level, 0, count, 16 / sizeof(word_of<T>)>::at(lane);
             return value_at<Level - 1>(2 * vector + from / count, from % count) / 2;
         }
     }
@@ -323,101 +720,183 @@ struct lane_of_row {
     }();
 };
 
-// ---- Strips: what the functions below do at a time; they are the ones that get called
-
 /// Appends a group of `count` rows to the fold.
 template <class T, class Operator>
-POLYSCAN_HOST_INLINE void append_rows(const Operator& op, const lanes<T>* rows, fold_state<T>& fold) {
+POLYSCAN_HOST_INLINE void append_rows(const vector_operator<Operator, T>& how, const lanes<T>* rows,
+                                      fold_state<T>& fold) {
     constexpr int count = lanes<T>::count;
-    alignas(POLYSCAN_HOST_BYTES) T totals[count];
+    alignas(std::max<std::size_t>(POLYSCAN_HOST_BYTES, alignof(T))) T totals[count];
+    store(totals, decoded<Operator>(fold_parts<count, row_shape<T>::vectors>(how, rows)));
     if constexpr (may_reorder<Operator, T>) {
-        store(totals, fold_parts<count, row_shape<T>::vectors>(op, rows));
         for (int half = count / 2; half >= 1; half /= 2)
-            for (int i = 0; i < half; ++i) totals[i] = combine(op, totals[i], totals[i + half]);
-        fold.append(op, totals[0]);
+            for (int i = 0; i < half; ++i) totals[i] = combine(how.op, totals[i], totals[i + half]);
+        fold.append(how.op, totals[0]);
     } else {
-        store(totals, fold_parts<count, row_shape<T>::vectors>(op, rows));
-        for (const int lane : lane_of_row<T>::table) fold.append(op, totals[lane]);
-    }
-}
-
-template <class T, class Operator, class Source>
-POLYSCAN_HOST_TARGET [[gnu::noinline]] void fold_strip(const Operator& op, Source in, index_type at,
-                                                       fold_state<T>& fold) {
-    using row = row_shape<T>;
-    constexpr int count = lanes<T>::count;
-    for (int group = 0; group < strip_rows<T>; group += count) {
-        lanes<T> rows[count];
-        for (int r = 0; r < count; ++r) rows[r] = fold_row<row::vectors, T>(op, in, at + (group + r) * row::length);
-        append_rows(op, rows, fold);
+        for (const int lane : lane_of_row<T>::table) fold.append(how.op, totals[lane]);
     }
 }
 
 template <class T>
 POLYSCAN_HOST_INLINE T first_lane(const lanes<T>& value) {
-    alignas(POLYSCAN_HOST_BYTES) T values[lanes<T>::count];
+    alignas(std::max<std::size_t>(POLYSCAN_HOST_BYTES, alignof(T))) T values[lanes<T>::count];
     store(values, value);
     return values[0];
 }
 
-template <class T, class Operator, class Source>
-POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_rows(const Operator& op, Source in, index_type at, int rows, T* out,
-                                                      scan_state<T>& state) {
-    constexpr int length = row_shape<T>::length;
-    vector_state<T> s(state);
-    for (int r = 0; r < rows; ++r) scan_row(op, in, at + r * length, out + r * length, s);
-    state.offset = first_lane(s.offset);
-    state.has_offset = true;
+// ---- Outputs
+
+/// Appends bytes to a stream of whole lines past the caches.
+POLYSCAN_HOST_TARGET [[gnu::noinline]] inline void write_lines(line_writer& lines, const void* source,
+                                                               std::size_t bytes) {
+    using vector = lanes<std::uint64_t>;
+    constexpr std::size_t line = line_writer::line;
+    const auto* from = static_cast<const std::byte*>(source);
+    if (const std::size_t filled = lines.filled(); filled > 0) {
+        const std::size_t taken = std::min(line - filled, bytes);
+        lines.keep(from, taken);
+        if (lines.filled() > 0) return;
+        lines.write_kept_line();
+        from += taken;
+        bytes -= taken;
+    }
+    for (; bytes >= line; bytes -= line, from += line) {
+        std::byte* const to = lines.next_line();
+        for (std::size_t part = 0; part < line; part += POLYSCAN_HOST_BYTES)
+            stream_native(to + part, *reinterpret_cast<const typename vector::anywhere*>(from + part));
+    }
+    if (bytes > 0) lines.keep(from, bytes);
 }
 
+/// Brings the staged outputs of elements [first, first + count) to their place.
+template <class Outputs>
+POLYSCAN_HOST_TARGET inline void deliver(Outputs& out, index_type first, index_type count) {
+    const auto* const from = out.staged_outputs();
+    if constexpr (!Outputs::writes_memory) {
+        for (index_type i = 0; i < count; ++i) out.request().store(first + i, from[i]);
+    } else if constexpr (Outputs::same_elements) {
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(*from);
+        if (out.past_caches())
+            write_lines(out.lines(), from, bytes);
+        else
+            std::memcpy(static_cast<void*>(out.request().output + first), from, bytes);
+    } else {
+        using element = typename Outputs::element;
+        element* const to = out.past_caches() ? out.converted() : out.request().output + first;
+        POLYSCAN_INDEPENDENT_ITERATIONS
+        for (index_type i = 0; i < count; ++i) to[i] = static_cast<element>(from[i]);
+        if (out.past_caches()) write_lines(out.lines(), to, static_cast<std::size_t>(count) * sizeof(element));
+    }
+    out.delivered(count);
+}
+
+/// Scans row r of `rows` full ones that start at element `first`, and sees to its outputs.
+template <class T, class Operator, class Source, class Outputs>
+POLYSCAN_HOST_INLINE void scan_row_to(const vector_operator<Operator, T>& how, const Source& in, index_type first,
+                                      int r, int rows, Outputs& out, shift_state<T>& shift,
+                                      vector_state<T, Operator>& state) {
+    constexpr int length = row_shape<T>::length, staged = Outputs::stage_rows;
+    const bool shifts = shift.by > 0, begun_elsewhere = r == 0 && shift.foreign > 0;
+    T* const to = begun_elsewhere ? out.place(0) : shifts ? shift.to + index_type{r} * length : out.place(r);
+    const bool past_caches = shifts ? out.past_caches() && !begun_elsewhere : out.streams();
+    scan_row(how, in, first + index_type{r} * length, to, past_caches, shift, state, sequence<block_vectors<T>>{});
+    if (shifts) {
+        if (begun_elsewhere) shift.finish_first_row(to);
+        return;
+    }
+    // What is staged is delivered when the stage is full, or with the last row.
+    if (!out.is_staged() || ((r + 1) % staged != 0 && r + 1 != rows)) return;
+    const int begin = r / staged * staged;
+    deliver(out, first + index_type{begin} * length, index_type{r + 1 - begin} * length);
+}
+/// After `rows` rows that start at element `first`.
+template <class T, class Operator, class Outputs>
+POLYSCAN_HOST_INLINE void leave(const vector_operator<Operator, T>& how, index_type first, int rows, Outputs& out,
+                                const shift_state<T>& shift, const vector_state<T, Operator>& vectors,
+                                scan_state<T>& state) {
+    state.offset = first_lane(decoded<Operator>(vectors.offset));
+    state.has_offset = true;
+    if (shift.by > 0) {
+        shift.finish(rows);
+        out.go_on_after(first + index_type{rows} * row_shape<T>::length, state.last(how.op));
+    }
+}
+
+// ---- Tiles: the functions that get called
+
 template <class T, class Operator, class Source>
-POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_and_fold_strip(const Operator& op, Source in, index_type at, T* out,
-                                                                scan_state<T>& state, index_type ahead,
-                                                                fold_state<T>& fold, const char* prefetch) {
-    constexpr int length = row_shape<T>::length, count = lanes<T>::count;
-    vector_state<T> s(state);
-    for (int group = 0; group < strip_rows<T>; group += count) {
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void fold_tile(const Operator& op, Source in, index_type at,
+                                                      fold_state<T>& fold) {
+    using row = row_shape<T>;
+    constexpr int count = lanes<T>::count;
+    const vector_operator<Operator, T> how(op);
+    for (int group = 0; group < row::rows; group += count) {
+        lanes<T> rows[count];
+        for (int r = 0; r < count; ++r) rows[r] = fold_row<row::vectors, T>(how, in, at + (group + r) * row::length);
+        append_rows(how, rows, fold);
+    }
+}
+
+template <class T, class Operator, class Source, class Outputs>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_rows(const Operator& op, Source in, index_type at, int rows,
+                                                      Outputs& out, scan_state<T>& state) {
+    const vector_operator<Operator, T> how(op);
+    vector_state<T, Operator> s(state);
+    shift_state<T> shift(out, at);
+    for (int r = 0; r < rows; ++r) scan_row_to(how, in, at, r, rows, out, shift, s);
+    leave(how, at, rows, out, shift, s, state);
+}
+
+template <class T, class Operator, class Source, class Outputs>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_and_fold_tile(const Operator& op, Source in, index_type at,
+                                                               Outputs& out, scan_state<T>& state, index_type ahead,
+                                                               fold_state<T>& fold, const prefetch_plan& plan) {
+    using row = row_shape<T>;
+    constexpr int length = row::length, count = lanes<T>::count;
+    const vector_operator<Operator, T> how(op);
+    vector_state<T, Operator> s(state);
+    shift_state<T> shift(out, at);
+    for (int group = 0; group < row::rows; group += count) {
         lanes<T> rows[count];
         for (int r = group; r < group + count; ++r) {
+            const char* const prefetch = r < row::rows / 2 ? plan.first_half : plan.second_half;
             if (prefetch != nullptr)
                 for (int line = 0; line < Source::row_bytes; line += 64)
-                    __builtin_prefetch(prefetch + r * Source::row_bytes + line, 0, 2);
-            rows[r - group] = fold_row<row_shape<T>::vectors, T>(op, in, ahead + r * length);
-            scan_row(op, in, at + r * length, out + r * length, s);
+                    __builtin_prefetch(prefetch + r % (row::rows / 2) * Source::row_bytes + line, 0, 2);
+            rows[r - group] = fold_row<row::vectors, T>(how, in, ahead + r * length);
+            scan_row_to(how, in, at, r, row::rows, out, shift, s);
         }
-        append_rows(op, rows, fold);
+        append_rows(how, rows, fold);
     }
-    state.offset = first_lane(s.offset);
-    state.has_offset = true;
+    leave(how, at, row::rows, out, shift, s, state);
 }
 
-/// The first `length` elements of a row, length less than a full one: the last row of an input.
+/// The first `length` elements of a row, length less than a full one. Returns the last output.
 template <class T, class Operator, class Source>
-POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_short_row(const Operator& op, Source in, index_type at, int length,
-                                                           T* out, const scan_state<T>& before) {
+POLYSCAN_HOST_INLINE T scan_row_part(const Operator& op, Source in, index_type at, int length, T* out,
+                                     const scan_state<T>& before) {
     constexpr int count = lanes<T>::count;
-    const vector_state<T> state(before);
+    const vector_operator<Operator, T> how(op);
+    const vector_state<T, Operator> state(before);
     lanes<T> totals[row_shape<T>::levels + 1];
     const int vectors = length / count, rest = length % count;
     for (int j = 0; j < vectors; ++j) {
-        lanes<T> v = load_lanes(in, at + j * count);
-        scan_block<1>(op, &v, j, totals, state);
-        store(out + j * count, v);
+        lanes<T> v = encoded<Operator>(load_lanes(in, at + j * count));
+        scan_block<1>(how, &v, j, totals, state);
+        store(out + j * count, decoded<Operator>(v));
     }
-    if (rest == 0) return;
+    if (rest == 0) return out[length - 1];
 
     // What does not fill a vector.
     in.skip(at + vectors * count);
     out += vectors * count;
-    alignas(POLYSCAN_HOST_BYTES) T v[count]{};
+    alignas(std::max<std::size_t>(POLYSCAN_HOST_BYTES, alignof(T))) T v[count]{};
+    for (int i = 0; i < rest; ++i) v[i] = in.load(i);
     if constexpr (takes_anything<Operator>) {
-        for (int i = 0; i < rest; ++i) v[i] = in.load(i);
-        lanes<T> last = load(v);
-        scan_block<1>(op, &last, vectors, totals, state);
-        store(v, last);
+        lanes<T> last = encoded<Operator>(load(v));
+        scan_block<1>(how, &last, vectors, totals, state);
+        store(v, decoded<Operator>(last));
         for (int i = 0; i < rest; ++i) out[i] = v[i];
     } else {
-        for (int i = 0; i < rest; ++i) v[i] = in.load(i);
         for (int stride = 1; stride < rest; stride *= 2)
             for (int i = stride; i < rest; ++i)
                 if ((i & stride) != 0) v[i] = combine(op, v[(i & ~(2 * stride - 1)) + stride - 1], v[i]);
@@ -432,6 +911,17 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_short_row(const Operator& op, S
             out[i] = v[i];
         }
     }
+    return out[rest - 1];
+}
+
+template <class T, class Operator, class Source, class Outputs>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] T scan_short_row(const Operator& op, Source in, index_type at, int length,
+                                                        Outputs& out, int rows, const scan_state<T>& state) {
+    if (!out.is_staged()) return scan_row_part<T>(op, in, at, length, out.place(rows), state);
+    // What has been staged before is delivered: the stage starts anew.
+    const T last = scan_row_part<T>(op, in, at, length, out.place(0), state);
+    deliver(out, at, length);
+    return last;
 }
 
 #undef POLYSCAN_HOST_INLINE

@@ -3,8 +3,8 @@
 /// processor's vectors, for every operator on numbers, a user's lambda included. The bits are those of the tree
 /// whatever the width of the vectors. Shared by the backends that run on a host; it knows nothing of threads.
 ///
-/// A tile is scanned in strips of whole rows (`scan_rows`), which may lie in the caches or not, while a strip of a
-/// later tile is folded (`scan_and_fold_strip`) or not. What passes from strip to strip is in `scan_state` and
+/// A tile is scanned row by row, while another tile is folded or not. Outputs go straight to their place, past the
+/// caches or not, or by way of a stage of a few rows (`outputs`). What passes from tile to tile is in `scan_state` and
 /// `fold_state`.
 #pragma once
 
@@ -12,8 +12,11 @@
 #include <array>
 #include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -24,6 +27,7 @@
 #endif
 
 #include <polyscan/host/loops.hpp>
+#include <polyscan/host/past_caches.hpp>
 #include <polyscan/operators.hpp>
 #include <polyscan/policy.hpp>
 #include <polyscan/request.hpp>
@@ -31,10 +35,29 @@
 
 namespace polyscan::host {
 
-/// Numbers that vectors can hold.
+/// What a vector holds of a T: numbers as they are, structs in words.
+template <class T>
+using word_of =
+    std::conditional_t<std::is_arithmetic_v<T>, T,
+                       std::conditional_t<alignof(T) % 8 == 0 && sizeof(T) % 8 == 0, std::uint64_t, std::uint32_t>>;
+template <class T>
+inline constexpr int words_in = static_cast<int>(sizeof(T) / sizeof(word_of<T>));
+
+template <class T>
+struct words_of {
+    word_of<T> word[static_cast<std::size_t>(words_in<T>)];
+};
+
+/// Structs that are copied like bytes and come apart into words: a vector for each word holds the same word of several
+/// of them, so that an operator's arithmetic becomes vector instructions, whatever it is.
+template <class T>
+concept word_struct = std::is_class_v<T> && std::is_trivially_copyable_v<T> && std::default_initializable<T> &&
+                      sizeof(T) % 4 == 0 && alignof(T) % 4 == 0 && sizeof(T) <= 32 && sizeof(words_of<T>) == sizeof(T);
+
+/// What vectors can hold.
 template <class T>
 concept vectorisable =
-    (std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, float> || std::same_as<T, double>;
+    (std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, float> || std::same_as<T, double> || word_struct<T>;
 
 namespace detail {
 template <class Operator, class... Built>
@@ -50,6 +73,15 @@ inline constexpr bool takes_anything =
 /// Operands may change places as well as groups.
 template <class Operator, class T>
 inline constexpr bool may_reorder = takes_anything<Operator> && exactly_associative<Operator, T>;
+
+/// x with op(neutral, x) == x, bit for bit, for every x: for the library's own operators on numbers.
+template <class Operator, class T>
+inline constexpr bool has_neutral = takes_anything<Operator> && std::is_arithmetic_v<T>;
+template <class Operator, class T>
+    requires has_neutral<Operator, T>
+inline constexpr T neutral =
+    std::is_same_v<Operator, plus> && std::is_floating_point_v<T> ? static_cast<T>(-0.0) // 0 + -0 is 0
+                                                                  : Operator::template identity<T>();
 
 /// What is folded of a tile so far.
 template <class T>
@@ -72,8 +104,6 @@ struct scan_state {
     T carry{};
     bool has_offset = false;
     bool has_carry = false;
-    /// Outputs go past the caches; their address must be a multiple of `alignment`.
-    bool past_caches = false;
 
     template <class Operator>
     void begin_tile(const Operator&, const std::optional<T>& before) {
@@ -92,28 +122,18 @@ struct scan_state {
     }
 };
 
-/// A strip takes a part of the first-level cache that leaves room for others: 64 rows or fewer.
-inline constexpr index_type strip_bytes = 8192;
-
 template <class T>
 inline constexpr index_type row_length = shape_for<block::warp_shuffle, T>.run;
-template <class T>
-inline constexpr index_type strip_length = strip_bytes / static_cast<index_type>(sizeof(T));
-template <class T>
-inline constexpr int strip_rows = static_cast<int>(strip_length<T> / row_length<T>);
-
-/// Where `past_caches` may write.
-inline constexpr std::size_t alignment = 64;
-
 /// What the kernels read: element i of a request, as the operator sees it.
 template <class Request>
 struct source {
     using value_type = typename Request::accumulator_type;
     using element = std::remove_cvref_t<decltype(std::declval<const Request&>().input[0])>;
+    /// Elements in memory, of whatever type, that no transform changes.
+    static constexpr bool is_untouched = std::is_pointer_v<typename Request::input_type> &&
+                                         std::is_same_v<typename Request::transform_type, no_transform>;
     /// Accumulators in memory, to be loaded as they are.
-    static constexpr bool is_plain = std::is_pointer_v<typename Request::input_type> &&
-                                     std::is_same_v<element, value_type> &&
-                                     std::is_same_v<typename Request::transform_type, no_transform>;
+    static constexpr bool is_plain = is_untouched && std::is_same_v<element, value_type>;
     /// Bytes of memory per row of input; 0 if it does not lie in memory.
     static constexpr int row_bytes = std::is_pointer_v<typename Request::input_type>
                                          ? static_cast<int>(row_length<value_type> * sizeof(element))
@@ -133,6 +153,96 @@ struct source {
     value_type load(index_type i) const { return static_cast<value_type>(request->transform(input[i])); }
 };
 
+/// Where the memory is that will be folded next: half a tile after a row of the first half of a tile, and of the second
+/// half. Null: it need not be asked for.
+struct prefetch_plan {
+    const char* first_half = nullptr;
+    const char* second_half = nullptr;
+};
+
+/// Where a thread's outputs go: straight to the request's output, or to a buffer, or by way of a stage in the
+/// first-level cache, from where they are converted, shifted by one place, aligned or handed to a function.
+template <class Request>
+class outputs {
+public:
+    using value_type = typename Request::accumulator_type;
+    static constexpr bool writes_memory = Request::writes_memory;
+    using element = typename std::conditional_t<writes_memory, std::remove_pointer<typename Request::output_type>,
+                                                std::type_identity<value_type>>::type;
+    static constexpr bool same_elements = writes_memory && std::is_same_v<element, value_type>;
+    static constexpr int row_length = static_cast<int>(host::row_length<value_type>);
+    /// 2 KiB: little enough that what is read of other memory meanwhile does not wait, enough that outputs are no
+    /// longer on their way to the stage when they are taken from it.
+    static constexpr int stage_rows = 4;
+
+    /// `past_caches`: as far as the processor can.
+    outputs(const Request& request, bool past_caches)
+        : request_(request), past_caches_(past_caches && writes_memory),
+          exclusive_(request.kind == scan_kind::exclusive) {
+        bool aligned = true;
+        if constexpr (same_elements)
+            aligned = reinterpret_cast<std::uintptr_t>(request.output) % line_writer::line == 0;
+        staged_ = !same_elements || exclusive_ || (past_caches_ && (!aligned || words_in<value_type> > 2));
+    }
+    ~outputs() {
+        lines_.flush();
+        if (past_caches_) order_past_caches();
+    }
+    outputs(const outputs&) = delete;
+    outputs& operator=(const outputs&) = delete;
+
+    /// The next row is that of output `first`; `before` is the last inclusive output before it.
+    void begin(index_type first, const std::optional<value_type>& before) {
+        direct_ = nullptr;
+        if constexpr (same_elements)
+            if (!staged_) direct_ = request_.output + first;
+        if (exclusive_) stage_[lead - 1] = before.value();
+        if constexpr (writes_memory)
+            if (staged_ && past_caches_) lines_.begin(request_.output + first);
+    }
+    /// The next rows stay in a buffer.
+    void begin_local(value_type* buffer) { direct_ = buffer; }
+
+    const Request& request() const { return request_; }
+    bool past_caches() const { return past_caches_; }
+    bool is_staged() const { return direct_ == nullptr; }
+    /// Rows may be written past the caches where they belong.
+    bool streams() const { return past_caches_ && !staged_; }
+    /// Where row r after `begin` is to be written.
+    value_type* place(int r) {
+        return direct_ != nullptr ? direct_ + index_type{r} * row_length : stage_ + lead + r % stage_rows * row_length;
+    }
+
+    bool is_exclusive() const { return exclusive_; }
+    /// Outputs before `next` have been written without the stage; the last inclusive one was this.
+    void go_on_after(index_type next, const value_type& last) {
+        stage_[lead - 1] = last;
+        if constexpr (writes_memory)
+            if (past_caches_) lines_.begin(request_.output + next);
+    }
+
+    // For `deliver`.
+    const value_type* staged_outputs() const { return stage_ + lead - (exclusive_ ? 1 : 0); }
+    void delivered(index_type count) {
+        if (exclusive_) stage_[lead - 1] = stage_[lead - 1 + count];
+    }
+    element* converted() { return converted_; }
+    line_writer& lines() { return lines_; }
+
+private:
+    static constexpr int lead = std::max<int>(1, 64 / static_cast<int>(sizeof(value_type)));
+    static constexpr std::size_t alignment = std::max({std::size_t{64}, alignof(value_type), alignof(element)});
+
+    const Request& request_;
+    const bool past_caches_;
+    const bool exclusive_;
+    bool staged_;
+    value_type* direct_ = nullptr;
+    line_writer lines_;
+    alignas(alignment) value_type stage_[static_cast<std::size_t>(lead + stage_rows * row_length)];
+    alignas(alignment) element converted_[same_elements ? 1 : static_cast<std::size_t>(stage_rows * row_length)];
+};
+
 } // namespace polyscan::host
 
 // The kernels as the compiler's flags say ...
@@ -145,6 +255,11 @@ struct source {
 #else
 #define POLYSCAN_HOST_BYTES 16
 #endif
+#if defined(__FMA__) && POLYSCAN_HOST_BYTES >= 32
+#define POLYSCAN_HOST_FMA 1
+#else
+#define POLYSCAN_HOST_FMA 0
+#endif
 #include <polyscan/host/row_kernels.inl>
 #undef POLYSCAN_HOST_ISA
 #undef POLYSCAN_HOST_TARGET
@@ -153,21 +268,24 @@ struct source {
 #if defined(__x86_64__) && !defined(__AVX2__) && !defined(POLYSCAN_HOST_AS_COMPILED)
 #define POLYSCAN_HOST_DISPATCH 1
 #undef POLYSCAN_HOST_BYTES
+#undef POLYSCAN_HOST_FMA
+#define POLYSCAN_HOST_FMA 1
 #define POLYSCAN_HOST_BYTES 32
 #define POLYSCAN_HOST_ISA avx2
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx2")]]
+#define POLYSCAN_HOST_TARGET [[gnu::target("avx2,fma")]]
 #include <polyscan/host/row_kernels.inl>
 #undef POLYSCAN_HOST_ISA
 #undef POLYSCAN_HOST_TARGET
 #undef POLYSCAN_HOST_BYTES
 #define POLYSCAN_HOST_BYTES 64
 #define POLYSCAN_HOST_ISA avx512
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq")]]
+#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
 #include <polyscan/host/row_kernels.inl>
 #undef POLYSCAN_HOST_ISA
 #undef POLYSCAN_HOST_TARGET
 #endif
 #undef POLYSCAN_HOST_BYTES
+#undef POLYSCAN_HOST_FMA
 
 namespace polyscan::host {
 
@@ -178,7 +296,7 @@ namespace detail {
 inline instruction_set choose_instruction_set([[maybe_unused]] std::string_view limit) {
 #if defined(POLYSCAN_HOST_DISPATCH)
     __builtin_cpu_init(); // static objects may be made before it has run
-    if (limit == "as_compiled") return instruction_set::as_compiled;
+    if (limit == "as_compiled" || !__builtin_cpu_supports("fma")) return instruction_set::as_compiled;
     if (limit != "avx2" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
         return instruction_set::avx512;
@@ -206,31 +324,41 @@ inline const instruction_set used_instruction_set = [] {
 #define POLYSCAN_HOST_CALL(...) return as_compiled::__VA_ARGS__
 #endif
 
-/// Scans `rows` full rows from element `at` on; `out` is where the first output goes.
+/// Folds a full tile.
 template <class T, class Operator, class Source>
-void scan_rows(const Operator& op, const Source& in, index_type at, int rows, T* out, scan_state<T>& state) {
+void fold_tile(const Operator& op, const Source& in, index_type at, fold_state<T>& fold) {
+    POLYSCAN_HOST_CALL(fold_tile<T>(op, in, at, fold));
+}
+
+/// Scans `rows` full rows from element `at` on.
+template <class T, class Operator, class Source, class Outputs>
+void scan_rows(const Operator& op, const Source& in, index_type at, int rows, Outputs& out, scan_state<T>& state) {
     POLYSCAN_HOST_CALL(scan_rows<T>(op, in, at, rows, out, state));
 }
 
-/// Scans a strip from `at` on, with a carry, while it folds the strip from `ahead` on and asks for the memory at
-/// `prefetch`, a strip of input elements, unless that is null.
-template <class T, class Operator, class Source>
-void scan_and_fold_strip(const Operator& op, const Source& in, index_type at, T* out, scan_state<T>& state,
-                         index_type ahead, fold_state<T>& fold, const char* prefetch) {
-    POLYSCAN_HOST_CALL(scan_and_fold_strip<T>(op, in, at, out, state, ahead, fold, prefetch));
+/// Scans the full tile at `at` while it folds the one at `ahead`.
+template <class T, class Operator, class Source, class Outputs>
+void scan_and_fold_tile(const Operator& op, const Source& in, index_type at, Outputs& out, scan_state<T>& state,
+                        index_type ahead, fold_state<T>& fold, const prefetch_plan& plan) {
+    POLYSCAN_HOST_CALL(scan_and_fold_tile<T>(op, in, at, out, state, ahead, fold, plan));
 }
 
-/// Folds a strip.
-template <class T, class Operator, class Source>
-void fold_strip(const Operator& op, const Source& in, index_type at, fold_state<T>& fold) {
-    POLYSCAN_HOST_CALL(fold_strip<T>(op, in, at, fold));
+/// Scans the last row of an input, 0 < length < row_length elements, after `rows` full ones. Returns the last output.
+template <class T, class Operator, class Source, class Outputs>
+T scan_short_row(const Operator& op, const Source& in, index_type at, int length, Outputs& out, int rows,
+                 const scan_state<T>& state) {
+    POLYSCAN_HOST_CALL(scan_short_row<T>(op, in, at, length, out, rows, state));
 }
 
-/// Scans the last row of an input, 0 < length < row_length elements.
-template <class T, class Operator, class Source>
-void scan_short_row(const Operator& op, const Source& in, index_type at, int length, T* out,
-                    const scan_state<T>& state) {
-    POLYSCAN_HOST_CALL(scan_short_row<T>(op, in, at, length, out, state));
+/// Scans elements [first, first + count), at most a tile, from its beginning. Returns the last output.
+template <class T, class Operator, class Source, class Outputs>
+T scan_tile(const Operator& op, const Source& in, index_type first, index_type count, Outputs& out,
+            scan_state<T>& state) {
+    const auto rows = static_cast<int>(count / row_length<T>);
+    const index_type done = rows * row_length<T>;
+    if (rows > 0) scan_rows(op, in, first, rows, out, state);
+    if (done == count) return state.last(op);
+    return scan_short_row(op, in, first + done, static_cast<int>(count - done), out, rows, state);
 }
 
 #undef POLYSCAN_HOST_CALL

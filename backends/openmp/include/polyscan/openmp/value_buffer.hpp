@@ -40,7 +40,7 @@ public:
 
     /// Makes room for values that are written through data().
     void resize(index_type count)
-        requires std::is_arithmetic_v<T>
+        requires std::is_trivially_copyable_v<T>
     {
         reserve();
         size_ = count;

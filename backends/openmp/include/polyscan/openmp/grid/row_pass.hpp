@@ -110,7 +110,7 @@ private:
     void scan_row(index_type at, index_type count, std::optional<value_type>& offset,
                   const std::optional<value_type>& carry, std::optional<value_type>& before) {
         // Behind the last output of the row before, for exclusive requests.
-        alignas(host::alignment) std::array<value_type, static_cast<std::size_t>(length) + 1> v;
+        alignas(tuning::alignment) std::array<value_type, static_cast<std::size_t>(length) + 1> v;
         value_type* const r = v.data() + 1;
         for (index_type i = 0; i < count; ++i) r[i] = request().load(at + i);
         if (count == length)
