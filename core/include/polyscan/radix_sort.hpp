@@ -52,6 +52,7 @@
 
 namespace polyscan {
 
+/// Smallest or greatest key first.
 enum class sort_order { ascending, descending };
 
 /// Bits [begin, end) of a key. See the head of this file.
@@ -121,7 +122,8 @@ struct digit_of {
     unsigned mask;
 
     POLYSCAN_FUNCTION constexpr unsigned operator()(const Key& key) const {
-        return static_cast<unsigned>(static_cast<std::uint64_t>(ordered_bits(key) ^ flip) >> shift) & mask;
+        using word = std::conditional_t<(sizeof(Key) > sizeof(std::uint32_t)), std::uint64_t, std::uint32_t>;
+        return static_cast<unsigned>(static_cast<word>(ordered_bits(key) ^ flip) >> shift) & mask;
     }
 };
 
