@@ -33,3 +33,13 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"sidebar_hide_name": False}
+
+
+def setup(app):
+    """The site alone: scripts/docs.sh makes pictures of the records of this tree."""
+
+    def link(app, name, source):
+        if name == "docs/benchmarks":
+            source[0] += '\n```{raw} html\n<p>The records of this tree <a href="../report/index.html">as a report</a>.</p>\n```\n'
+
+    app.connect("source-read", link)

@@ -32,7 +32,7 @@ fi
 if [ ! -x "$python" ]; then
     quietly "making .venv" "$output/setup.log" /usr/bin/python3 -m venv "$root/.venv"
 fi
-if ! "$python" -I -c 'import sphinx, myst_parser, furo' 2>/dev/null; then
+if ! "$python" -I -c 'import sphinx, myst_parser, furo, matplotlib' 2>/dev/null; then
     quietly "installing Sphinx in .venv" "$output/setup.log" \
         "$python" -m pip install -q --disable-pip-version-check -r "$root/docs/requirements.txt"
 fi
@@ -44,5 +44,7 @@ quietly "making pages" "$output/sphinx.log" "$python" -m sphinx -W --keep-going 
     -c docs -d "$output/doctrees" -D "api_xml=$output/doxygen/xml" . "$output/html"
 # Pages keep their places in the tree, so that their links work in both.
 printf '<meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">polyscan</a>\n' >"$output/html/index.html"
+quietly "drawing the records" "$output/report.log" \
+    "$python" tools/report/report.py --output "$output/html/report" docs/results/*.json
 "$python" scripts/check-docs.py links "$output/html"
 say "the site begins at $output/html/index.html"
