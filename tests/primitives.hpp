@@ -121,7 +121,7 @@ struct same_residue {
 } // namespace polyscan::test
 
 // Each list calls X(case of cases.hpp, `primitive_policies` or `default_alone`). Cross only what interacts: every verb,
-// kind and form of segments for two cases under the default policy (`every_form`), a few forms for the others.
+// kind and form of segments for one case under the default policy, a few forms for the others.
 
 // Exact; the tree shows; order; widening; a transform; NaN and signed zeros; neither default constructor nor identity;
 // poison for made-up elements.
@@ -143,7 +143,6 @@ struct same_residue {
 
 #define POLYSCAN_SEGMENTED_CASES(X)                                                                                    \
     X(float_plus, primitive_policies)                                                                                  \
-    X(int32_plus, default_alone)                                                                                       \
     X(double_plus, default_alone)                                                                                      \
     X(permutation5, default_alone)                                                                                     \
     X(affine_double, default_alone)                                                                                    \
@@ -179,9 +178,9 @@ enum class forms { all, few, one };
 template <class Case>
 inline constexpr forms forms_of_case = forms::few;
 template <>
-inline constexpr forms forms_of_case<cases::int32_plus> = forms::all;
+inline constexpr forms forms_of_case<cases::int32_plus> = forms::all; // selections
 template <>
-inline constexpr forms forms_of_case<cases::float_plus> = forms::all;
+inline constexpr forms forms_of_case<cases::float_plus> = forms::all; // segmented scans
 #define POLYSCAN_ONE_FORM(name, policies)                                                                              \
     template <>                                                                                                        \
     inline constexpr forms forms_of_case<cases::name> = forms::one;

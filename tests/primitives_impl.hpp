@@ -68,24 +68,22 @@ void run_segmented(Backend& backend, std::string_view policy, const segmented_ar
         if (inclusive && a.by == segments_by::flags && !a.init)
             return inclusive_segmented_scan<A>(backend, in, flags, a.out, op, how, transform);
         if constexpr (those != forms::one) {
-            const auto offsets = segment_offsets(counted(a.offsets, a.offsets_size));
-            if (inclusive && a.by == segments_by::offsets)
-                return inclusive_segmented_scan<A>(backend, in, offsets, a.out, op, how, transform);
             if (!inclusive && a.by == segments_by::keys)
                 return exclusive_scan_by_key<A>(backend, keys, a.in, a.out, a.init.value(), op, equal_to{}, how,
                                                 transform);
-            if constexpr (those == forms::all) {
-                if (inclusive && a.by == segments_by::flags)
-                    return inclusive_segmented_scan<A>(backend, in, flags, a.out, op, how, with_init{*a.init},
-                                                       transform);
-                if (inclusive)
-                    return inclusive_scan_by_key<A>(backend, keys, a.in, a.out, op, equal_to{}, how, transform);
-                if (a.by == segments_by::flags && a.init)
-                    return exclusive_segmented_scan<A>(backend, in, flags, a.out, *a.init, op, how, transform);
-                if (a.by == segments_by::flags)
-                    return exclusive_segmented_scan<A>(backend, in, flags, a.out, no_init, op, how, transform);
-                return exclusive_segmented_scan<A>(backend, in, offsets, a.out, a.init.value(), op, how, transform);
-            }
+        }
+        if constexpr (those == forms::all) {
+            const auto offsets = segment_offsets(counted(a.offsets, a.offsets_size));
+            if (inclusive && a.by == segments_by::offsets)
+                return inclusive_segmented_scan<A>(backend, in, offsets, a.out, op, how, transform);
+            if (inclusive && a.by == segments_by::flags)
+                return inclusive_segmented_scan<A>(backend, in, flags, a.out, op, how, with_init{*a.init}, transform);
+            if (inclusive) return inclusive_scan_by_key<A>(backend, keys, a.in, a.out, op, equal_to{}, how, transform);
+            if (a.by == segments_by::flags && a.init)
+                return exclusive_segmented_scan<A>(backend, in, flags, a.out, *a.init, op, how, transform);
+            if (a.by == segments_by::flags)
+                return exclusive_segmented_scan<A>(backend, in, flags, a.out, no_init, op, how, transform);
+            return exclusive_segmented_scan<A>(backend, in, offsets, a.out, a.init.value(), op, how, transform);
         }
         throw std::logic_error("run_segmented: not a form of this case");
     });

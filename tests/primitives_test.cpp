@@ -5,6 +5,7 @@
 ///
 /// POLYSCAN_TEST_BACKEND names the header that defines `backend_under_test`.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -96,7 +97,10 @@ TEST_CASE("a chain of verbs over counts that the host never sees") {
                  keys = on.template allocate<int>(n), lengths = on.template allocate<int>(n),
                  total = on.template allocate<int>(1);
             auto counts = on.template allocate<index_type>(3);
+            auto flags = on.template allocate<std::uint8_t>(n);
             on.copy_to_device(in.data(), input.data(), n);
+            const std::vector<std::uint8_t> heads(input.size(), 0); // a single segment
+            on.copy_to_device(flags.data(), heads.data(), n);
 
             const std::string policy = default_policy::name();
             select_arguments<Case> choose{selection_verb::copy_if, in.data(),    nullptr, n, nullptr,
@@ -114,14 +118,13 @@ TEST_CASE("a chain of verbs over counts that the host never sees") {
             runs.lengths_out = lengths.data();
             runs.count = counts.data() + 2;
             run_runs<primitive_policies>(on, policy, runs);
-            segmented_arguments<Case> by_key;
-            by_key.by = segments_by::keys;
-            by_key.keys = firsts.data();
-            by_key.in = firsts.data();
-            by_key.size = n;
-            by_key.live = counts.data() + 1;
-            by_key.out = sums.data();
-            run_segmented<default_alone>(on, policy, by_key);
+            segmented_arguments<cases::int32_bit_xor> segmented;
+            segmented.flags = flags.data();
+            segmented.in = firsts.data();
+            segmented.size = n;
+            segmented.live = counts.data() + 1;
+            segmented.out = sums.data();
+            run_segmented<default_alone>(on, policy, segmented);
             reduce_arguments<Case> reduction;
             reduction.in = sums.data();
             reduction.size = n;
@@ -151,7 +154,7 @@ TEST_CASE("a chain of verbs over counts that the host never sees") {
             CHECK(fetched(on, firsts.data(), found_counts[1]) == right);
             CHECK(fetched(on, keys.data(), found_counts[2]) == right_keys);
             CHECK(fetched(on, lengths.data(), found_counts[2]) == right_lengths);
-            // Neighbours of `unique` differ, so that every key is a run of one.
+            std::partial_sum(right.begin(), right.end(), right.begin(), std::bit_xor<int>{});
             CHECK(fetched(on, sums.data(), found_counts[1]) == right);
             CHECK(fetched(on, total.data(), 1).front() == std::accumulate(right.begin(), right.end(), 0));
         }
@@ -203,14 +206,15 @@ TEST_CASE("broken contracts are named, and nothing is written") {
     choose.size = -1;
     CHECK_REJECTED(select(), "counted: the number of elements must not be negative");
 
-    segmented_arguments<Case> scan;
-    scan.in = m;
+    // Numbers of the same size: nothing is read or written.
+    segmented_arguments<cases::float_plus> scan;
+    scan.in = reinterpret_cast<float*>(m);
     scan.size = n;
-    scan.out = m + 1;
+    scan.out = reinterpret_cast<float*>(m + 1);
     scan.flags = reinterpret_cast<std::uint8_t*>(other.data());
-    const auto segmented = [&] { run_segmented<default_alone>(on, policy, scan); };
+    const auto segmented = [&] { run_segmented<primitive_policies>(on, policy, scan); };
     CHECK_REJECTED(segmented(), "out: overlaps in");
-    scan.out = other.data();
+    scan.out = reinterpret_cast<float*>(other.data());
     CHECK_REJECTED(segmented(), "out: overlaps flags");
     scan.by = segments_by::keys; // ROCm/rocm-libraries#1835: the output over the keys is a race
     scan.keys = other.data();
@@ -218,7 +222,7 @@ TEST_CASE("broken contracts are named, and nothing is written") {
     scan.by = segments_by::offsets;
     scan.offsets = counts.data();
     scan.offsets_size = 2;
-    scan.out = reinterpret_cast<int*>(counts.data());
+    scan.out = reinterpret_cast<float*>(counts.data());
     CHECK_REJECTED(segmented(), "out: overlaps offsets");
 
     runs_arguments<Case> runs;

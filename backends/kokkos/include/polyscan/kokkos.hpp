@@ -13,4 +13,5 @@
 #pragma once
 
 #include <polyscan/kokkos/backend.hpp>
+#include <polyscan/primitives.hpp>
 #include <polyscan/scan.hpp>

@@ -9,4 +9,5 @@
 #pragma once
 
 #include <polyscan/openmp/backend.hpp>
+#include <polyscan/primitives.hpp>
 #include <polyscan/scan.hpp>

@@ -94,6 +94,14 @@ public:
         }
     }
 
+    /// The total alone; teams find it by a scan that stores nothing else.
+    template <scan_policy Policy, class Request>
+        requires(has_host_form<ExecutionSpace> && Form == form::best)
+    void reduce(const Request& request) {
+        require_kokkos();
+        host_reduce<Policy>(space(), request, threads(), options_.parallel_bytes);
+    }
+
     // Host threads sort and count as the OpenMP backend's do; teams run the verbs' own functions.
     template <class Key, class Value>
         requires(has_host_form<ExecutionSpace> && Form == form::best)

@@ -33,6 +33,15 @@ void host_scan(const ExecutionSpace& space, const Request& request, int threads,
     host.template scan<Policy>(request);
 }
 
+/// The total alone, likewise.
+template <class Policy, class ExecutionSpace, class Request>
+void host_reduce(const ExecutionSpace& space, const Request& request, int threads, index_type parallel_bytes) {
+    space.fence("polyscan: the host reads and stores values");
+    const openmp::basic_backend<host_team<ExecutionSpace>> host({threads, parallel_bytes},
+                                                                host_team<ExecutionSpace>(space));
+    host.template reduce<Policy>(request);
+}
+
 /// call(team, threads) for a verb of the OpenMP backend's, which is done on return.
 template <class ExecutionSpace, class Call>
 void host_call(const ExecutionSpace& space, int threads, bool parallel, Call call) {

@@ -15,6 +15,7 @@
 #include <polyscan/openmp/grid/three_pass.hpp>
 #include <polyscan/openmp/histogram.hpp>
 #include <polyscan/openmp/radix_sort.hpp>
+#include <polyscan/openmp/reduce.hpp>
 #include <polyscan/openmp/scratch.hpp>
 #include <polyscan/openmp/team.hpp>
 
@@ -50,23 +51,14 @@ public:
 
     template <scan_policy Policy, class Request>
     void scan(const Request& request) const {
-        if (request.count != nullptr) {
-            Request live = request;
-            live.size = request.live_size();
-            live.count = nullptr;
-            scan<Policy>(live);
-            return;
-        }
-        if (request.size == 0) {
-            if (request.total != nullptr && request.empty_total) *request.total = *request.empty_total;
-            return;
-        }
-        using cut = tiling<typename Policy::block_type, Request>;
-        constexpr index_type bytes_each =
-            std::max(sizeof(typename Request::accumulator_type), sizeof(request.input[0]));
-        const bool parallel = request.size * bytes_each >= options_.parallel_bytes;
-        const index_type useful = std::min<index_type>(cut(request).sections, options_.threads);
-        grid_scan(Policy{}, request, team_, parallel ? static_cast<int>(useful) : 1);
+        if (scan_few<typename Policy::block_type>(request)) return;
+        with_elements<Policy>(request, [&](const Request& r, int threads) { grid_scan(Policy{}, r, team_, threads); });
+    }
+    /// The total alone.
+    template <scan_policy Policy, class Request>
+    void reduce(const Request& request) const {
+        with_elements<Policy>(
+            request, [&](const Request& r, int threads) { *r.total = grid_reduce(Policy{}, r, team_, threads); });
     }
 
     template <class Key, class Value>
@@ -109,6 +101,25 @@ public:
     }
 
 private:
+    /// Calls run(request, threads), where there are elements.
+    template <class Policy, class Request, class Run>
+    void with_elements(const Request& request, const Run& run) const {
+        if (request.count != nullptr) {
+            Request live = request;
+            live.size = request.live_size();
+            live.count = nullptr;
+            with_elements<Policy>(live, run);
+            return;
+        }
+        if (request.size == 0) {
+            if (request.total != nullptr && request.empty_total) *request.total = *request.empty_total;
+            return;
+        }
+        constexpr std::size_t bytes_each =
+            std::max(sizeof(typename Request::accumulator_type), sizeof(request.input[0]));
+        const index_type sections = tiling<typename Policy::block_type, Request>(request).sections;
+        run(request, static_cast<int>(std::min<index_type>(sections, threads_for(request.size, bytes_each))));
+    }
     int threads_for(index_type elements, std::size_t bytes_each) const {
         return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes ? threads() : 1;
     }
