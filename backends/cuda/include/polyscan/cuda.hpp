@@ -3,8 +3,10 @@
 #pragma once
 
 #include <polyscan/cuda/backend.hpp>
+#include <polyscan/primitives.hpp>
 #include <polyscan/scan.hpp>
 
 #ifdef __CUDACC__
+#include <polyscan/cuda/reduce.cuh>
 #include <polyscan/cuda/scan.cuh>
 #endif

@@ -67,6 +67,12 @@ namespace detail {
 inline availability (*image_check)() = nullptr;
 } // namespace detail
 
+/// Totals that have a kernel of their own (reduce.cuh). Others are found by a scan that stores nothing else.
+template <class Policy, class Request>
+inline constexpr bool has_reduce = std::is_same_v<typename Policy::block_type, block::warp_shuffle> &&
+                                   !std::is_same_v<typename Policy::grid_type, grid::three_pass> &&
+                                   sizeof(typename Request::accumulator_type) <= 16;
+
 class backend {
 public:
     backend() : backend(nullptr) {}
@@ -99,6 +105,10 @@ public:
 
     template <scan_policy Policy, class Request>
     void scan(const Request& request);
+    /// The total alone, where reading is faster than scanning. (Defined for the CUDA compiler.)
+    template <scan_policy Policy, class Request>
+        requires(has_reduce<Policy, Request>)
+    void reduce(const Request& request);
 
     void synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 

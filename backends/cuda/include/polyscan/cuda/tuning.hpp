@@ -51,6 +51,10 @@ constexpr int row_blocks_per_multiprocessor() {
     return std::is_same_v<Operator, plus> ? 4 : 3;
 }
 
+/// reduce: blocks of `row_threads` threads and a folding warp that shall fit one multiprocessor. Each has a tile of 32
+/// KiB on its way: 128 KiB, several times what the memory's latency takes to cover.
+inline constexpr int reduce_blocks_per_multiprocessor = 4;
+
 /// domino: a section is about the square root of the number of tiles (the chain of hand-overs and the time of a section
 /// then are of one size), up to this many tiles. 128 x 4 KiB keep a full GPU's sections within reach of the L2 cache.
 inline constexpr int domino_section_tiles = 128;
