@@ -186,7 +186,25 @@ def check_code():
                 quoted += 1
                 if not any(plain(body) in text for text in sources.values()):
                     problems.append(f"{relative(page)}: this is in no source that is built: {body.strip().splitlines()[0]}")
-    return problems, f"{pulled} pieces of code pulled from sources that are built, {quoted} quoted"
+    more, examples = check_header_examples()
+    return problems + more, f"{pulled} pieces of code pulled from sources that are built, {quoted} quoted, {examples} lines of headers"
+
+
+def check_header_examples():
+    """The worked example of a verb's header: its lines, with what their comments promise, are in the program that runs them."""
+    program = ROOT / "docs" / "snippets" / "header_examples.cpp"
+    run = {" ".join(line.split()) for line in program.read_text(encoding="utf-8").splitlines()}
+    problems, count = [], 0
+    for header in tracked("core/include/polyscan/*.hpp"):
+        text = header.read_text(encoding="utf-8").split("#pragma once")[0]
+        for example in re.findall(r"(?:///     [^\n]*\n)+", text):
+            if "polyscan::openmp::backend cpu;" not in example and "cpu, keys, values" not in example:
+                continue
+            for line in example.replace("///", "").splitlines():
+                count += 1
+                if " ".join(line.split()) not in run:
+                    problems.append(f"{relative(header)}: this is not in {relative(program)}: {line.strip()}")
+    return problems, count
 
 
 def broken_include(page, name, options):
