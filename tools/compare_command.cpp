@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <ctime>
 #include <limits>
+#include <map>
 #include <memory>
 
 namespace polyscan::tool {
@@ -86,8 +87,9 @@ std::string today() {
                        utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-nlohmann::ordered_json machine_record() {
+nlohmann::ordered_json machine_record(const std::vector<double>& probes) {
     nlohmann::ordered_json machine = machine_facts();
+    machine["parallel_region_us"] = probes;
     machine["date"] = today();
     machine["version"] = program_version();
     machine["compiler"] = compiler();
@@ -150,8 +152,30 @@ public:
     }
 
 private:
+    // Before each size and after the last: the state may change in between.
+    void probe() {
+        if (given_.json.empty()) return;
+        if (const auto us = parallel_region_us()) probes_.push_back(*us);
+    }
+
+    // Both backends' rows were compared with the same expected outputs, so rows that match them match each other.
+    void count_same_bits(const comparison& result) {
+        std::map<std::string, std::pair<int, int>> of_policy; // rows checked, rows right
+        for (const comparison_row& row : result.rows) {
+            if (row.peer || !row.matches) continue;
+            ++of_policy[row.policy].first;
+            if (*row.matches) ++of_policy[row.policy].second;
+        }
+        for (const auto& [policy, rows] : of_policy) {
+            if (rows.first < 2) continue;
+            ++side_by_side_;
+            if (rows.first == rows.second) ++same_bits_;
+        }
+    }
+
     void compare_on(const buffer& data, double start, double share) {
         job_.input = &data;
+        probe();
         const comparison result = compare(backends_, job_, [&](std::string_view what, double done) {
             progress_.show(fmt::format("{} {} elements", what, job_.size), start + share * done);
         });
@@ -160,6 +184,7 @@ private:
             if (row.matches) ++(*row.matches ? matches_ : mismatches_);
             if (row.verdict == "skipped") ++skipped_;
         }
+        count_same_bits(result);
         if (failure_.empty()) failure_ = result.failure;
         for (auto& row : as_json(job_, result)) rows_.push_back(std::move(row));
         if (given_.json != "-") {
@@ -172,7 +197,8 @@ private:
         if (!given_.json.empty()) {
             nlohmann::ordered_json record;
             record["schema"] = 1;
-            record["machine"] = machine_record();
+            probe();
+            record["machine"] = machine_record(probes_);
             record["rows"] = rows_;
             write_text(given_.json, record.dump(2) + "\n");
         }
@@ -182,6 +208,9 @@ private:
             "spread: interquartile range. GB/s: read once and written once. /copy: time of a copy of the same bytes\n"
             "over the time of the scan. speed-up: over std::{}_scan on one thread.\n",
             matches_ + mismatches_, mismatches_, skipped_, job_.repetitions, kind_name(job_.kind));
+        if (side_by_side_ > 0)
+            fmt::print("{} of {} policies that ran on more than one backend gave the same bits on each.\n", same_bits_,
+                       side_by_side_);
     }
 
     const compare_options& given_;
@@ -195,7 +224,10 @@ private:
     int matches_ = 0;
     int mismatches_ = 0;
     int skipped_ = 0;
+    int side_by_side_ = 0;
+    int same_bits_ = 0;
     int tables_ = 0;
+    std::vector<double> probes_;
 };
 
 } // namespace
@@ -239,7 +271,8 @@ void add_compare_command(CLI::App& program, exit_code& result) {
         ->add_option("--json", given->json, "Write the rows to this file too; - is standard output, without the tables")
         ->type_name("FILE");
     command->add_flag("--peers", given->peers,
-                      "Add what one would otherwise use: the standard library's, TBB's and OpenMP's scans");
+                      "Add what one would otherwise use: the standard library's, TBB's and OpenMP's scans, Kokkos', "
+                      "CUB's and Thrust's");
     command->footer(
         "Every row is checked before the first timing: 'exact' equals the left fold, 'same bits' equals the policy's\n"
         "order of operations bit for bit, 'within bound' (peers only) lies within the error bound of a sum.\n"

@@ -137,7 +137,6 @@ private:
     void run_once(std::size_t i) {
         work& what = works_[i];
         if (what.other) {
-            const unbound wide;
             what.other->run(what.call, job_.threads);
         } else if (what.is_copy) {
             what.where->backend->copy(what.call.output, what.call.input, bytes_);
@@ -148,10 +147,11 @@ private:
 
     double run_timed(std::size_t i) {
         const work& what = works_[i];
+        // The mask of the thread changes outside the measured time.
+        std::optional<unbound> wide;
+        if (what.other) wide.emplace();
         if (what.where) return what.where->backend->elapsed([&] { run_once(i); });
         using clock = std::chrono::steady_clock;
-        // The mask of the thread changes outside the measured time.
-        const unbound wide;
         const auto start = clock::now();
         what.other->run(what.call, job_.threads);
         return std::chrono::duration<double>(clock::now() - start).count();
@@ -199,6 +199,8 @@ private:
         work& what = works_[i];
         try {
             spoil_output(what);
+            std::optional<unbound> wide;
+            if (what.other) wide.emplace();
             run_once(i);
             if (what.where) what.where->backend->synchronize();
             if (!what.other) {

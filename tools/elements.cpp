@@ -114,9 +114,9 @@ bool same_bits(const T& a, const T& b) {
 } // namespace
 
 buffer::buffer(std::size_t bytes)
-    : data_(static_cast<std::byte*>(::operator new[](std::max<std::size_t>(bytes, 1), alignment))), size_(bytes) {}
-
-void buffer::release::operator()(std::byte* data) const { ::operator delete[](data, alignment); }
+    : data_(::operator new(std::max<std::size_t>(bytes, 1), alignment),
+            [](void* data) { ::operator delete(data, alignment); }),
+      size_(bytes) {}
 
 scalar parse_scalar(std::string_view argument, std::string_view text, dtype type) {
     return visit_dtype(type, [&]<class T>(std::type_identity<T>) {

@@ -19,16 +19,17 @@ class buffer {
 public:
     buffer() = default;
     explicit buffer(std::size_t bytes);
+    /// Takes over memory that somebody else allocated.
+    buffer(std::shared_ptr<void> memory, std::size_t bytes) : data_(std::move(memory)), size_(bytes) {}
+    buffer(buffer&&) = default;
+    buffer& operator=(buffer&&) = default;
 
-    std::byte* data() { return data_.get(); }
-    const std::byte* data() const { return data_.get(); }
+    std::byte* data() { return static_cast<std::byte*>(data_.get()); }
+    const std::byte* data() const { return static_cast<const std::byte*>(data_.get()); }
     std::size_t size() const { return size_; }
 
 private:
-    struct release {
-        void operator()(std::byte* data) const;
-    };
-    std::unique_ptr<std::byte[], release> data_;
+    std::shared_ptr<void> data_; // never shared: it remembers how to release
     std::size_t size_ = 0;
 };
 

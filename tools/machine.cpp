@@ -6,8 +6,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
+#include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -35,6 +41,23 @@ std::string compiler() {
     return fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #else
     return "unknown";
+#endif
+}
+
+std::optional<double> parallel_region_us() {
+#ifdef _OPENMP
+    constexpr std::size_t regions = 301;
+    std::vector<double> us;
+    for (std::size_t i = 0; i < regions; ++i) {
+        const double start = omp_get_wtime();
+#pragma omp parallel
+        asm volatile(""); // or there would be no region
+        us.push_back(1e6 * (omp_get_wtime() - start));
+    }
+    std::nth_element(us.begin(), us.begin() + regions / 2, us.end());
+    return us[regions / 2];
+#else
+    return std::nullopt;
 #endif
 }
 

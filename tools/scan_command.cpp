@@ -150,8 +150,8 @@ void add_scan_command(CLI::App& program, exit_code& result) {
     command
         ->add_option(
             "--chunk", given->chunk,
-            "Bytes to hold at a time, in whole tiles. Memory stays below 4 chunks, 7 where types are converted; "
-            "the bits of the result do not depend on it")
+            "Bytes to hold at a time, in whole tiles. Memory stays below 4 chunks, 7 where types are converted (with a "
+            "GPU 6 and 11); the bits of the result do not depend on it")
         ->type_name("BYTES")
         ->capture_default_str();
     command->add_option("--threads", given->threads, "Threads of a CPU backend; 0: one per processor")

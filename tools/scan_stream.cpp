@@ -11,21 +11,44 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace polyscan::tool {
 
 namespace {
 
-constexpr int chunks_under_way = 3; // one being read, one scanned, one written
+// One being read, one scanned, one written; where the backend has memory of its own also one on the way to it and one
+// on the way back.
+constexpr int chunks_on_host = 3;
+constexpr int chunks_with_device = 5;
 
 struct chunk {
-    buffer data;  ///< the elements as they are now
-    buffer spare; ///< where a conversion writes; empty if there is none
+    buffer data;                  ///< the elements as they are now
+    buffer spare;                 ///< where a conversion writes; empty if there is none
+    std::shared_ptr<void> device; ///< the backend's memory for the elements; null if it reaches the host's
     std::size_t elements = 0;
     std::uint64_t first = 0; ///< position in the whole array
 };
 
-// The first failure of any of the three threads; the others stop soon after.
+// For backends whose copies and scans take turns.
+class taking_turns final : public copier {
+public:
+    taking_turns(any_backend& backend, std::mutex& turn) : backend_(backend), turn_(turn) {}
+    void copy_to_device(void* device, const void* host, std::size_t bytes) override {
+        const std::lock_guard lock(turn_);
+        backend_.copy_to_device(device, host, bytes);
+    }
+    void copy_to_host(void* host, const void* device, std::size_t bytes) override {
+        const std::lock_guard lock(turn_);
+        backend_.copy_to_host(host, device, bytes);
+    }
+
+private:
+    any_backend& backend_;
+    std::mutex& turn_;
+};
+
+// The first failure of any of the threads; the others stop soon after.
 class failure {
 public:
     void keep_current() {
@@ -44,29 +67,40 @@ private:
 class pipeline {
 public:
     pipeline(any_backend& backend, const scan_job& job, array_reader& reader, array_writer& writer)
-        : backend_(backend), job_(job), reader_(reader), writer_(writer) {
+        : backend_(backend), job_(job), reader_(reader), writer_(writer), on_host_(backend.reaches_host_memory()) {
         const std::size_t widest = std::max({size_of(reader.dtype()), size_of(job.accumulator), size_of(job.output)});
         std::size_t elements = job.chunk_elements;
         if (const auto count = reader.count())
             elements = static_cast<std::size_t>(std::min<std::uint64_t>(elements, *count));
         const bool converts = reader.dtype() != job.accumulator || job.accumulator != job.output;
-        for (int i = 0; i < chunks_under_way; ++i) {
+        const auto host_memory = [&] { return buffer(backend.allocate_host(elements * widest), elements * widest); };
+        for (int i = 0; i < (on_host_ ? chunks_on_host : chunks_with_device); ++i) {
             chunk fresh;
-            fresh.data = buffer(elements * widest);
-            if (converts) fresh.spare = buffer(elements * widest);
+            fresh.data = host_memory();
+            if (converts) fresh.spare = host_memory();
+            if (!on_host_)
+                fresh.device = backend.allocate(std::max<std::size_t>(1, elements) * size_of(job.accumulator));
             free_.put(std::move(fresh));
         }
-        device_ = backend.allocate(std::max<std::size_t>(1, elements) * size_of(job.accumulator));
+        if (!on_host_) {
+            upload_ = make_copier();
+            download_ = make_copier();
+        }
         total_ = backend.allocate(size_of(job.accumulator));
         capacity_ = elements;
     }
 
     void run(const std::function<void(std::uint64_t)>& progress) {
-        std::thread reading([this] { guarded([this] { read_all(); }); });
-        std::thread writing([this, &progress] { guarded([this, &progress] { write_all(progress); }); });
+        std::vector<std::thread> stages;
+        const auto start = [&](auto stage) { stages.emplace_back([this, stage] { guarded(stage); }); };
+        start([this] { read_all(); });
+        if (!on_host_) {
+            start([this] { upload_all(); });
+            start([this] { download_all(); });
+        }
+        start([this, &progress] { write_all(progress); });
         guarded([this] { scan_all(); });
-        reading.join();
-        writing.join();
+        for (std::thread& stage : stages) stage.join();
         failure_.rethrow();
     }
 
@@ -79,8 +113,15 @@ private:
             failure_.keep_current();
             free_.abandon();
             read_.abandon();
+            uploaded_.abandon();
+            computed_.abandon();
             scanned_.abandon();
         }
+    }
+
+    std::unique_ptr<copier> make_copier() {
+        auto own = backend_.make_copier();
+        return own ? std::move(own) : std::make_unique<taking_turns>(backend_, turn_);
     }
 
     void read_all() {
@@ -100,10 +141,20 @@ private:
         read_.close();
     }
 
+    void upload_all() {
+        while (auto item = read_.take()) {
+            upload_->copy_to_device(item->device.get(), item->data.data(), item->elements * size_of(job_.accumulator));
+            uploaded_.put(std::move(*item));
+        }
+        uploaded_.close();
+    }
+
     void scan_all() {
         const std::size_t width = size_of(job_.accumulator);
+        hand_over<chunk>& from = on_host_ ? read_ : uploaded_;
+        hand_over<chunk>& to = on_host_ ? scanned_ : computed_;
         scalar carry = job_.init.value_or(scalar{}); // empty: nothing comes before
-        while (auto item = read_.take()) {
+        while (auto item = from.take()) {
             if (item->first > 0 && !may_be_chunked(job_.policy, job_.op, job_.accumulator))
                 throw usage_error("--policy", fmt::format("{} groups the whole array: {} on {} needs all of it in one "
                                                           "chunk (--chunk), or another policy",
@@ -113,16 +164,25 @@ private:
             call.op = job_.op;
             call.policy = job_.policy;
             call.kind = job_.kind;
-            call.input = call.output = device_.get();
+            call.input = call.output = on_host_ ? item->data.data() : item->device.get();
             call.size = static_cast<index_type>(item->elements);
             call.init = carry.empty() ? nullptr : carry.data();
             call.total = total_.get();
-            backend_.copy_to_device(device_.get(), item->data.data(), item->elements * width);
-            backend_.scan(call);
-            backend_.synchronize();
-            backend_.copy_to_host(item->data.data(), device_.get(), item->elements * width);
-            carry.resize(width);
-            backend_.copy_to_host(carry.data(), total_.get(), width);
+            {
+                const std::lock_guard lock(turn_);
+                backend_.scan(call);
+                backend_.synchronize();
+                carry.resize(width);
+                backend_.copy_to_host(carry.data(), total_.get(), width);
+            }
+            to.put(std::move(*item));
+        }
+        to.close();
+    }
+
+    void download_all() {
+        while (auto item = computed_.take()) {
+            download_->copy_to_host(item->data.data(), item->device.get(), item->elements * size_of(job_.accumulator));
             scanned_.put(std::move(*item));
         }
         scanned_.close();
@@ -150,11 +210,16 @@ private:
     const scan_job& job_;
     array_reader& reader_;
     array_writer& writer_;
+    bool on_host_;
     std::size_t capacity_ = 0;
-    std::shared_ptr<void> device_;
     std::shared_ptr<void> total_;
+    std::mutex turn_;
+    std::unique_ptr<copier> upload_;
+    std::unique_ptr<copier> download_;
     hand_over<chunk> free_;
     hand_over<chunk> read_;
+    hand_over<chunk> uploaded_;
+    hand_over<chunk> computed_;
     hand_over<chunk> scanned_;
     failure failure_;
 };

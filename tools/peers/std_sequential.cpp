@@ -10,6 +10,7 @@ namespace {
 struct std_sequential {
     static constexpr std::string_view name = "std sequential";
     static constexpr bool inherits_affinity = false;
+    static constexpr bool takes_everything = true; // speed-ups are counted from it
 
     template <class T, class Operator>
     static void inclusive(const T* in, T* out, index_type n, Operator op, int) {

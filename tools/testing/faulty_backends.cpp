@@ -20,6 +20,14 @@ enum class fault {
     absent    ///< there is no such device
 };
 
+class memory_copier final : public copier {
+public:
+    void copy_to_device(void* device, const void* host, std::size_t bytes) override {
+        std::memcpy(device, host, bytes);
+    }
+    void copy_to_host(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+};
+
 // Scans with the program's own oracle: what the tests of the program need is that it is wrong on demand.
 class test_backend : public any_backend {
 public:
@@ -71,6 +79,10 @@ public:
         std::memcpy(device, host, bytes);
     }
     void copy_to_host(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+    /// The others' copies and scans take turns.
+    std::unique_ptr<copier> make_copier() override {
+        return fault_ == fault::none ? std::make_unique<memory_copier>() : nullptr;
+    }
     void copy(void* destination, const void* source, std::size_t bytes) override {
         std::memcpy(destination, source, bytes);
     }

@@ -26,6 +26,31 @@ private:
     cudaEvent_t event_ = nullptr;
 };
 
+/// On a stream of its own that does not wait for others: copies in both directions run beside each other and beside
+/// scans, if the host's memory is pinned.
+class stream_copier final : public copier {
+public:
+    stream_copier() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+    stream_copier(const stream_copier&) = delete;
+    stream_copier& operator=(const stream_copier&) = delete;
+    ~stream_copier() override { static_cast<void>(cudaStreamDestroy(stream_)); }
+
+    void copy_to_device(void* device, const void* host, std::size_t bytes) override {
+        transfer(device, host, bytes, cudaMemcpyHostToDevice);
+    }
+    void copy_to_host(void* host, const void* device, std::size_t bytes) override {
+        transfer(host, device, bytes, cudaMemcpyDeviceToHost);
+    }
+
+private:
+    void transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+        check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "cudaMemcpyAsync");
+        check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    }
+
+    cudaStream_t stream_ = nullptr;
+};
+
 class registered final : public adapted_backend<backend, compiled_set> {
 public:
     registered() : adapted_backend(backend()) {}
@@ -54,6 +79,12 @@ public:
         backend_.copy_to_host(static_cast<std::byte*>(host), static_cast<const std::byte*>(device),
                               static_cast<index_type>(bytes));
     }
+    std::shared_ptr<void> allocate_host(std::size_t bytes) override {
+        void* memory = nullptr;
+        check(cudaMallocHost(&memory, bytes > 0 ? bytes : 1), "cudaMallocHost");
+        return {memory, [](void* pinned) { static_cast<void>(cudaFreeHost(pinned)); }};
+    }
+    std::unique_ptr<copier> make_copier() override { return std::make_unique<stream_copier>(); }
     void copy(void* destination, const void* source, std::size_t bytes) override {
         check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, backend_.stream()),
               "cudaMemcpyAsync");

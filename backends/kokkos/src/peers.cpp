@@ -3,6 +3,7 @@
 #include <Kokkos_Core.hpp>
 #include <Kokkos_StdAlgorithms.hpp>
 
+#include "peers/frequent.hpp"
 #include "peers/peer.hpp"
 
 #include <polyscan/kokkos/backend.hpp>
@@ -72,35 +73,18 @@ public:
     std::string_view backend() const override { return "kokkos"; }
 
     std::optional<std::string> unsupported(const scan_call& call) const override {
-        if (visit(call, [](auto, auto) {})) return std::nullopt;
-        return "compiled for plus and maximum of int32, int64, float32 and float64 only";
+        if (tool::is_frequent(call)) return std::nullopt;
+        return tool::outside_frequent;
     }
 
     // Its threads are those that Kokkos was initialised with.
     void run(const scan_call& call, int) override {
         ensure_running(0);
         translating_errors(std::string(Scan::name).c_str(), [&] {
-            visit(call, [&]<class T, class Operator>(std::type_identity<T>, Operator op) {
+            tool::visit_frequent(call, [&]<class T, class Operator>(std::type_identity<T>, Operator op) {
                 Scan::run(static_cast<const T*>(call.input), static_cast<T*>(call.output), call.size, op, call.kind);
             });
         });
-    }
-
-private:
-    template <class Visitor>
-    static bool visit(const scan_call& call, Visitor&& visitor) {
-        const auto with_type = [&]<class T>(std::type_identity<T> type) {
-            if (call.op == "plus") return visitor(type, plus{}), true;
-            if (call.op == "maximum") return visitor(type, maximum{}), true;
-            return false;
-        };
-        switch (call.type) {
-        case dtype::int32: return with_type(std::type_identity<std::int32_t>{});
-        case dtype::int64: return with_type(std::type_identity<std::int64_t>{});
-        case dtype::float32: return with_type(std::type_identity<float>{});
-        case dtype::float64: return with_type(std::type_identity<double>{});
-        default: return false;
-        }
     }
 };
 

@@ -39,6 +39,7 @@ public:
         backend_.copy_to_host(static_cast<unsigned char*>(host), static_cast<const unsigned char*>(device),
                               static_cast<index_type>(bytes));
     }
+    bool reaches_host_memory() const override { return runs_on_host<space>; }
     void copy(void* destination, const void* source, std::size_t bytes) override {
         if constexpr (runs_on_host<space>) {
             host_copy(backend_.space(), destination, source, bytes, backend_.threads());

@@ -36,6 +36,7 @@ public:
         std::memcpy(device, host, bytes);
     }
     void copy_to_host(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+    bool reaches_host_memory() const override { return true; }
     void copy(void* destination, const void* source, std::size_t bytes) override {
         parallel_copy(destination, source, bytes, backend_.threads());
     }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,15 @@ const std::vector<std::string_view>& operator_names();
 /// The operator is defined for the type: bitwise for integers only, minimum and maximum for all but complex numbers.
 bool operator_accepts(std::string_view op, dtype type);
 
+/// Copies between host and device at the same time as scans and other copies, from a thread of its own.
+class copier {
+public:
+    virtual ~copier() = default;
+    /// Both return when the copy is done.
+    virtual void copy_to_device(void* device, const void* host, std::size_t bytes) = 0;
+    virtual void copy_to_host(void* host, const void* device, std::size_t bytes) = 0;
+};
+
 /// One backend behind names. Not for use by several threads at once; create one each.
 class any_backend {
 public:
@@ -62,6 +72,16 @@ public:
     virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
     virtual void copy_to_device(void* device, const void* host, std::size_t bytes) = 0;
     virtual void copy_to_host(void* host, const void* device, std::size_t bytes) = 0;
+
+    /// Scans can be given ordinary host memory as it is.
+    virtual bool reaches_host_memory() const { return false; }
+    /// Host memory that `copier` copies fastest, aligned to at least 64 bytes.
+    virtual std::shared_ptr<void> allocate_host(std::size_t bytes) {
+        constexpr std::align_val_t alignment{64};
+        return {::operator new(bytes, alignment), [](void* memory) { ::operator delete(memory, alignment); }};
+    }
+    /// Null where copies and scans have to take turns.
+    virtual std::unique_ptr<copier> make_copier() { return nullptr; }
 
     /// The fastest copy between two buffers of this backend: the roof that scans are compared with.
     virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
