@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks and measures the CUDA backend on this machine's GPU and records it in docs/results/<device>-<date>.json:
-#   1. the whole matrix, the properties, the contract tests, lengths beyond 2^32;
+#   1. the whole matrix, the properties, the contract tests, lengths beyond 2^32, the verbs beside scan;
 #   2. compute-sanitizer's four tools over every kernel once;
 #   3. device copy, polyscan, CUB and Thrust side by side.
 #
@@ -36,7 +36,8 @@ if [ -z "$build" ]; then
     (cd "$root" && cmake --preset cuda-native -DPOLYSCAN_CUDA_VERBOSE=ON && cmake --build "$build" --target cuda_check) || exit 2
 fi
 programs=$build/tests/cuda
-for program in cuda.matrix cuda.property cuda.contract cuda_bench; do
+for program in cuda.matrix cuda.property cuda.contract cuda.primitives cuda.sort cuda.histogram cuda.sort_contract \
+    cuda_bench cuda_primitives_bench cuda_sort_bench; do
     [ -x "$programs/$program" ] || { echo "gpu-check: $programs/$program is missing" && exit 2; }
 done
 
@@ -52,24 +53,38 @@ export programs logs
 xargs -a "$logs/cases" -d '\n' -P "$jobs" -I{} bash -c '
     log=$logs/matrix/$(echo "$1" | tr -c "a-z0-9\n" _)
     timeout 300 "$programs/cuda.matrix" "--test-case=$1" >"$log" 2>&1; echo "status $?" >>"$log"' _ {}
-say "properties, contract, large"
-timeout 300 "$programs/cuda.property" >"$logs/property" 2>&1; echo "status $?" >>"$logs/property"
-timeout 300 "$programs/cuda.contract" >"$logs/contract" 2>&1; echo "status $?" >>"$logs/contract"
-timeout 300 "$programs/cuda.contract" '--test-case=large*' --no-skip >"$logs/large" 2>&1; echo "status $?" >>"$logs/large"
-timeout 60 "$programs/cuda.contract" '--test-case=an error of earlier*' --no-skip >"$logs/earlier_error" 2>&1
-echo "status $?" >>"$logs/earlier_error"
+say "properties, contract, verbs beside scan"
+run() { # name, program, arguments
+    timeout 300 "$programs/$2" "${@:3}" >"$logs/$1" 2>&1
+    echo "status $?" >>"$logs/$1"
+}
+for name in property contract primitives sort histogram sort_contract; do run "$name" "cuda.$name" & done
+wait
+# Not beside others: these want much memory, or break the process's device on purpose.
+run large cuda.contract '--test-case=large*' --no-skip
+run sort_large cuda.sort_contract '--test-case=large*' --no-skip
+run earlier_error cuda.contract '--test-case=an error of earlier*' --no-skip
 
 mkdir "$logs/sanitizer"
 if command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer"
     # shellcheck disable=SC2016 # the inner shell expands them
-    printf '%s\n' memcheck racecheck synccheck initcheck | xargs -P "$jobs" -I{} bash -c '
-        timeout 300 compute-sanitizer --tool "$1" "$programs/cuda.contract" "--test-case=each kernel once*" \
-            >"$logs/sanitizer/$1" 2>&1; echo "status $?" >>"$logs/sanitizer/$1"' _ {}
+    for tool in memcheck racecheck synccheck initcheck; do
+        printf '%s\0' $tool cuda.contract 'each kernel once*'
+        printf '%s\0' $tool cuda.primitives 'a chain of verbs*'
+        printf '%s\0' $tool cuda.sort '*examples'
+        printf '%s\0' $tool cuda.sort_contract 'few blocks*'
+        printf '%s\0' $tool cuda.histogram '*examples'
+    done | xargs -0 -n 3 -P "$jobs" bash -c '
+        log=$logs/sanitizer/$1.$2
+        timeout 300 compute-sanitizer --tool "$1" "$programs/$2" "--test-case=$3" >"$log" 2>&1
+        echo "status $?" >>"$log"' _
 fi
 
 say "sweep"
-timeout 400 "$programs/cuda_bench" --policies "${sweep[@]}" >"$logs/sweep" 2>&1; echo "status $?" >>"$logs/sweep"
+run sweep cuda_bench --policies "${sweep[@]}"
+run sweep_primitives cuda_primitives_bench
+run sweep_sort cuda_sort_bench
 
 root=$root out=$out logs=$logs build=$build python3 - <<'PY'
 import datetime, glob, hashlib, json, os, re, subprocess, sys
@@ -92,10 +107,13 @@ def first_line(*command):
 # The sources that decide what ran: hash of the hashes of the files, in the order of their names.
 digest = hashlib.sha256()
 folders = ("core", "backends/cuda", "tests/cuda", "bench")
-matrix_sources = ("cases.hpp", "inputs.hpp", "launch.hpp", "launch_impl.hpp", "matrix.hpp", "matrix_impl.hpp",
-                  "matrix_test.cpp", "property_test.cpp")
-sources = [p for folder in folders for p in sorted(glob.glob(f"{root}/{folder}/**/*", recursive=True)) if os.path.isfile(p)]
-for path in sources + [f"{root}/tests/{name}" for name in matrix_sources]:
+test_sources = ("cases.hpp", "inputs.hpp", "launch.hpp", "launch_impl.hpp", "matrix.hpp", "matrix_impl.hpp",
+                "matrix_test.cpp", "property_test.cpp", "primitives.hpp", "primitives_impl.hpp", "primitives_test.cpp",
+                "sort.hpp", "sort_test.cpp", "histogram_test.cpp")
+# What is for hosts alone is left out.
+sources = [p for folder in folders for p in sorted(glob.glob(f"{root}/{folder}/**/*", recursive=True))
+           if os.path.isfile(p) and "/polyscan/host/" not in p and os.path.basename(p).endswith((".hpp", ".cuh", ".cu", ".in"))]
+for path in sources + [f"{root}/tests/{name}" for name in test_sources]:
     digest.update(os.path.relpath(path, root).encode() + b"\0" + hashlib.sha256(open(path, "rb").read()).digest())
 
 device, driver = [x.strip() for x in first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").split(",")]
@@ -124,7 +142,8 @@ for path in sorted(glob.glob(f"{logs}/matrix/*")):
         matrix["crashed" if not counts else "failed_cases"] = matrix.get("crashed" if not counts else "failed_cases", []) + [os.path.basename(path)]
         failures += re.findall(r"ERROR: (.*)", log)[:3]
 record["matrix"] = matrix
-for name in ("property", "contract", "large", "earlier_error"):
+tests = ("property", "contract", "large", "earlier_error", "primitives", "sort", "histogram", "sort_contract", "sort_large")
+for name in tests:
     log = text(f"{logs}/{name}")
     counts = re.search(r"test cases: *(\d+) \| *(\d+) passed \| *(\d+) failed", log)
     record[name] = {"tests": int(counts[1]), "passed": int(counts[2]), "failed": int(counts[3])} if counts else {"failed": -1}
@@ -133,23 +152,25 @@ for name in ("property", "contract", "large", "earlier_error"):
         failures += re.findall(r"ERROR: (.*)", log)[:5]
 record["sanitizer"] = {}
 for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
-    path = f"{logs}/sanitizer/{tool}"
-    if not os.path.exists(path):
-        record["sanitizer"][tool] = "not available on this machine"
-        continue
-    log = text(path)
-    summary = re.findall(r"=+ (?:ERROR|RACECHECK) SUMMARY: (.*)", log)
-    record["sanitizer"][tool] = {"summary": summary[-1] if summary else "did not finish", "status": status(log)}
-    if status(log) != 0 or not summary or not re.match(r"0 (errors|hazards)", summary[-1]):
-        failures.append(f"{tool}: " + (summary[-1] if summary else log[-300:]))
+    paths = sorted(glob.glob(f"{logs}/sanitizer/{tool}.*"))
+    record["sanitizer"][tool] = {} if paths else "not available on this machine"
+    for path in paths:
+        program = os.path.basename(path)[len(tool) + 1:]
+        log = text(path)
+        summary = re.findall(r"=+ (?:ERROR|RACECHECK) SUMMARY: (.*)", log)
+        record["sanitizer"][tool][program] = summary[-1] if summary else "did not finish"
+        if status(log) != 0 or not summary or not re.match(r"0 (errors|hazards)", summary[-1]):
+            failures.append(f"{tool} of {program}: " + (summary[-1] if summary else log[-300:]))
 record["sweep"] = []
-for line in text(f"{logs}/sweep").splitlines():
-    if line.startswith("{"):
-        record["sweep"].append(json.loads(line))
-    elif not line.startswith("status"):
-        failures.append("sweep: " + line)
-if status(text(f"{logs}/sweep")) != 0:
-    failures.append("sweep: did not finish")
+for sweep in ("sweep", "sweep_primitives", "sweep_sort"):
+    log = text(f"{logs}/{sweep}")
+    for line in log.splitlines():
+        if line.startswith("{"):
+            record["sweep"].append(json.loads(line))
+        elif not line.startswith("status"):
+            failures.append(f"{sweep}: {line}")
+    if status(log) != 0:
+        failures.append(f"{sweep}: did not finish")
 good = not failures and matrix["failed"] == 0 and not matrix["crashed"] and matrix["cases"] > 0
 record["good"] = good
 record["failures"] = failures
@@ -162,8 +183,8 @@ with open(out, "w") as file:
     head = json.dumps(record, indent=1)
     file.write(head[:-2] + ',\n "sweep": [\n  ' + ",\n  ".join(json.dumps(row) for row in rows) + "\n ]\n}\n")
 print(f"gpu-check: {matrix['passed']} cells passed, {matrix['failed']} failed, {matrix['skipped']} skipped; "
-      + ", ".join(f"{n} {record[n].get('passed', 0)}/{record[n].get('tests', 0)}" for n in ("property", "contract", "large", "earlier_error"))
-      + "; " + ", ".join(f"{t}: {v['summary'] if isinstance(v, dict) else v}" for t, v in record["sanitizer"].items()))
+      + ", ".join(f"{n} {record[n].get('passed', 0)}/{record[n].get('tests', 0)}" for n in tests)
+      + "; " + ", ".join(f"{t}: {'; '.join(sorted(set(v.values()))) if isinstance(v, dict) else v}" for t, v in record["sanitizer"].items()))
 for failure in failures[:20]:
     print("gpu-check: FAILED:", failure[:300])
 print("gpu-check:", out)
