@@ -2,11 +2,13 @@
 """Sphinx extension: the API reference. In a page, a block ```{api} polyscan/scan.hpp``` becomes what Doxygen's XML knows of
 that header: the comment at its head, then every public name with its declaration and its comment."""
 
+import functools
 import pathlib
 import re
 import textwrap
 import xml.etree.ElementTree as xml
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(?m)^```\{api\} *(\S+) *\n```$")
 NAMESPACES = ("polyscan", "polyscan::policies", "polyscan::grid", "polyscan::block", "polyscan::reference", "polyscan::openmp",
               "polyscan::cuda", "polyscan::kokkos")
@@ -49,35 +51,38 @@ def markdown(lines):
     return "\n".join(out)
 
 
-def text_of(element, depth=0):
-    """Doxygen's description as Markdown."""
-    if element is None:
-        return ""
-    parts = [element.text or ""]
-    for child in element:
-        inner = text_of(child, depth + (child.tag == "itemizedlist"))
-        if child.tag == "para":
-            parts.append(inner.strip() + "\n\n")
-        elif child.tag == "computeroutput":
-            parts.append(f"`{inner}`")
-        elif child.tag in ("verbatim", "programlisting"):
-            parts.append(f"\n\n```cpp\n{inner.strip(chr(10))}\n```\n\n")
-        elif child.tag == "codeline":
-            parts.append(inner + "\n")
-        elif child.tag == "sp":
-            parts.append(" ")
-        elif child.tag == "listitem":
-            parts.append("  " * (depth - 1) + "- " + inner.strip() + "\n")
-        elif child.tag == "itemizedlist":
-            parts.append("\n\n" + inner + "\n")
-        else:
-            parts.append(inner)
-        parts.append(child.tail or "")
-    return "".join(parts)
+def comment_above(element):
+    """The `///` lines above a declaration. Doxygen's own text of them has lost its lines, hence its code."""
+    place = element.find("location")
+    if place is None or not place.get("line"):
+        return []
+    lines = source_lines(place.get("file"))
+    at = int(place.get("line")) - 2
+    # Between the comment and the line with the name: template, requires, the result's type.
+    while at >= 0 and lines[at].strip() and not re.search(r"[;}]\s*$|^\s*//", lines[at]) and not lines[at].strip().startswith("///"):
+        at -= 1
+    comment = []
+    while at >= 0 and lines[at].strip().startswith("///"):
+        comment.insert(0, lines[at].strip()[3:].removeprefix(" "))
+        at -= 1
+    return comment
+
+
+@functools.cache
+def source_lines(file):
+    return (ROOT / file).read_text(encoding="utf-8").splitlines()
+
+
+def words(element):
+    return " ".join("".join(element.itertext()).split()) if element is not None else ""
 
 
 def description(element):
-    return "\n\n".join(t for t in (text_of(element.find(tag)).strip() for tag in ("briefdescription", "detaileddescription")) if t)
+    """Markdown of a comment: that above a declaration, or the one that Doxygen found beside it."""
+    above = comment_above(element)
+    if above:
+        return markdown(above)
+    return " ".join(t for t in (words(element.find("briefdescription")), words(element.find("detaileddescription"))) if t)
 
 
 def plain(element):
@@ -128,7 +133,9 @@ def declaration(member):
 
 
 def values_of(enum):
-    lines = [f"- `{value.findtext('name')}`: {description(value)}" for value in enum.findall("enumvalue") if description(value)]
+    said = [(value.findtext("name"), words(value.find("briefdescription")) or words(value.find("detaileddescription")))
+            for value in enum.findall("enumvalue")]
+    lines = [f"- `{name}`: {text}" for name, text in said if text]
     return "\n".join(lines)
 
 
@@ -181,7 +188,7 @@ class Api:
         members = [m for m in element.iter("memberdef") if m.get("prot") == "public" and m.get("kind") != "friend"]
         listed = []
         for member in members:
-            comment = " ".join(description(member).split())
+            comment = " ".join(words(member.find(tag)) for tag in ("briefdescription", "detaileddescription")).strip()
             if comment:
                 listed += [f"    // {line}" for line in textwrap.wrap(comment, 92)]
             listed.append(textwrap.indent(declaration(member), "    "))
@@ -210,5 +217,10 @@ def setup(app):
             source[0] = re.sub(r"(?m)^(?:\.\./)?[\w/]+$", lambda m: m[0] if (pathlib.Path(app.srcdir) / "docs" / f"{m[0]}.md").exists()
                                else "", source[0])
 
+    def stale(app, env, added, changed, removed):
+        # They depend on the headers.
+        return [name for name in env.found_docs if name.startswith("docs/reference/") or name == app.config.root_doc]
+
     app.connect("source-read", expand)
+    app.connect("env-get-outdated", stale)
     return {"parallel_read_safe": True, "version": "1"}
