@@ -8,6 +8,7 @@
 
 #include <polyscan/half.hpp>
 #include <polyscan/histogram.hpp>
+#include <polyscan/indexed.hpp>
 #include <polyscan/radix_sort.hpp>
 
 namespace polyscan::test {
@@ -59,6 +60,27 @@ struct bytes_12 {
 };
 struct alignas(16) bytes_16 {
     std::uint64_t part[2];
+};
+
+/// The squares of 0, 1, 2, ...
+struct square_iterator : index_iterator {
+    POLYSCAN_FUNCTION index_type operator*() const { return value * value; }
+    POLYSCAN_FUNCTION index_type operator[](index_type i) const { return (value + i) * (value + i); }
+    POLYSCAN_FUNCTION square_iterator& operator+=(index_type n) { return value += n, *this; }
+    POLYSCAN_FUNCTION square_iterator& operator-=(index_type n) { return value -= n, *this; }
+    POLYSCAN_FUNCTION square_iterator& operator++() { return *this += 1; }
+    POLYSCAN_FUNCTION square_iterator& operator--() { return *this -= 1; }
+    POLYSCAN_FUNCTION square_iterator operator++(int) { return {{value++}}; }
+    POLYSCAN_FUNCTION square_iterator operator--(int) { return {{value--}}; }
+    POLYSCAN_FUNCTION friend square_iterator operator+(square_iterator a, index_type n) { return {{a.value + n}}; }
+    POLYSCAN_FUNCTION friend square_iterator operator+(index_type n, square_iterator a) { return {{a.value + n}}; }
+    POLYSCAN_FUNCTION friend square_iterator operator-(square_iterator a, index_type n) { return {{a.value - n}}; }
+    POLYSCAN_FUNCTION friend index_type operator-(square_iterator a, square_iterator b) { return a.value - b.value; }
+};
+
+struct store_triple {
+    index_type* out;
+    POLYSCAN_FUNCTION void operator()(index_type i) const { out[i] = 3 * i; }
 };
 
 // Keys and values: every width of keys alone, every kind of values.

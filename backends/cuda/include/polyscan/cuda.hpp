@@ -7,6 +7,9 @@
 #include <polyscan/scan.hpp>
 
 #ifdef __CUDACC__
+#include <polyscan/cuda/for_each.cuh>
+#include <polyscan/cuda/histogram.cuh>
+#include <polyscan/cuda/radix_sort.cuh>
 #include <polyscan/cuda/reduce.cuh>
 #include <polyscan/cuda/scan.cuh>
 #endif

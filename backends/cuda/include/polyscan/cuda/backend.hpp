@@ -26,6 +26,8 @@
 #include <polyscan/backend.hpp>
 #include <polyscan/cuda/error.hpp>
 #include <polyscan/cuda/workspace.hpp>
+#include <polyscan/histogram.hpp>
+#include <polyscan/radix_sort.hpp>
 
 namespace polyscan::cuda {
 
@@ -109,6 +111,25 @@ public:
     template <scan_policy Policy, class Request>
         requires(has_reduce<Policy, Request>)
     void reduce(const Request& request);
+
+    // Verbs beside scan, and what others of them are made of. (Defined for the CUDA compiler.)
+    template <class Key, class Value>
+    void radix_sort(const polyscan::detail::sort_request<Key, Value>& request);
+    template <class Input, class Bins, class Count>
+    void histogram(const polyscan::detail::histogram_request<Input, Bins, Count>& request);
+    template <class Function>
+    void for_each(index_type n, const Function& f);
+    /// Memory of the workspace that scans leave alone, aligned to 128 bytes.
+    template <class T>
+    struct lent {
+        T* place;
+        T* data() const { return place; }
+    };
+    template <class T>
+    lent<T> scratch(index_type n) {
+        return {reinterpret_cast<T*>(
+            memory().get(region::verbs, static_cast<std::size_t>(n) * sizeof(T), stream_).data)};
+    }
 
     void synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 

@@ -70,6 +70,26 @@ constexpr int fold_batch(std::size_t bytes) { return bytes <= 16 ? 8 : 2; }
 /// groups.
 constexpr int server_groups_ahead(std::size_t bytes) { return bytes <= 16 ? 4 : 1; }
 
+/// Threads of a kernel that runs over elements without a tile: 3 or 4 blocks of them fill a multiprocessor.
+inline constexpr int loop_threads = 512;
+/// Elements that such a thread has under way: 32 bytes of them, at most 8.
+constexpr int loads_at_once(std::size_t bytes) { return static_cast<int>(std::clamp<std::size_t>(32 / bytes, 1, 8)); }
+
+/// Counts in shared memory, of digits or bins: 32 KiB, of which 3 blocks fit a multiprocessor everywhere.
+inline constexpr int shared_counts = 8192;
+/// Elements that are counted before 32-bit counts are added to the 64-bit ones.
+inline constexpr index_type counted_at_once = index_type{1} << 31;
+/// Elements that a block counts, at least: several times the counts that it adds to the others'.
+inline constexpr index_type least_counted = 16 * 1024;
+
+/// radix_sort: 14 warps, whose elements take 28 KiB of shared memory: of 7168 keys with 4 bytes, 28 have one digit on
+/// average, nearly a cache line. Two blocks leave 72 registers a thread, which 16 elements with their ranks need.
+inline constexpr int sort_threads = 448;
+inline constexpr int sort_blocks = 2;
+constexpr int sort_items(std::size_t bytes) { return static_cast<int>(std::clamp<std::size_t>(64 / bytes, 1, 16)); }
+/// Tiles that a thread looks back at in one step.
+inline constexpr int sort_look_back = 4;
+
 /// Smallest piece of workspace that is allocated: enough for the descriptors of 8192 tiles of 4-byte values.
 inline constexpr std::size_t least_workspace = 64 * 1024;
 

@@ -2,8 +2,9 @@
 /// The device memory that calls share: descriptors of tiles, and scratch. It only grows. What was handed out earlier
 /// stays valid until the workspace is destroyed, so that a captured graph can be replayed after a larger call.
 ///
-/// Regions: one for each form of cell (published.cuh), so that no value is ever read as a status, and one for plain
-/// values. A region starts as zeros (epoch 0, nothing published) and after that keeps itself in order.
+/// Regions: one for each form of cell (published.cuh), so that no value is ever read as a status, one for plain values,
+/// and one for what the verbs beside scan keep while they scan. A region starts as zeros (epoch 0, nothing published)
+/// and after that keeps itself in order.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -39,8 +40,8 @@ constexpr std::size_t cell_bytes(std::size_t bytes) {
     return 16 + 2 * largest_accumulator;
 }
 
-enum class region { words, pairs, quads, records, scratch };
-inline constexpr std::size_t region_count = 5;
+enum class region { words, pairs, quads, records, scratch, verbs };
+inline constexpr std::size_t region_count = 6;
 
 constexpr region region_for(std::size_t bytes) {
     if (bytes <= 4) return region::words;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Histograms on a GPU: each block counts into bins in shared memory and adds them to the output at the end. Where the
+/// bins are too many, all blocks count into the output.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <polyscan/cuda/backend.hpp>
+#include <polyscan/cuda/launch.cuh>
+#include <polyscan/cuda/tuning.hpp>
+#include <polyscan/cuda/value.cuh>
+#include <polyscan/histogram.hpp>
+
+namespace polyscan::cuda {
+
+namespace detail {
+
+/// *to += number, for integers of 4 and 8 bytes of either sign.
+template <class Count>
+__device__ void add_to(Count* to, unsigned number) {
+    using word = std::conditional_t<sizeof(Count) == sizeof(unsigned), unsigned, unsigned long long>;
+    atomicAdd(reinterpret_cast<word*>(to), word{number});
+}
+
+/// put(bin) for the elements of [begin, end), by all threads of the launch; the elements of a batch are all under way
+/// before the first is looked at.
+template <class Request, class Put>
+__device__ void for_each_bin(const Request& request, index_type begin, index_type end, Put put) {
+    using element = std::remove_cvref_t<decltype(request.input[begin])>;
+    constexpr int batch = tuning::loads_at_once(sizeof(element));
+    const index_type step = index_type{gridDim.x} * tuning::loop_threads;
+    for (index_type first = begin + index_type{blockIdx.x} * tuning::loop_threads + threadIdx.x; first < end;
+         first += batch * step) {
+        slot<element> x[batch];
+#pragma unroll
+        for (int k = 0; k < batch; ++k)
+            if (first + k * step < end) x[k].value = request.input[first + k * step];
+#pragma unroll
+        for (int k = 0; k < batch; ++k) {
+            if (first + k * step >= end) break;
+            const index_type bin = request.bin_of(x[k].value);
+            if (bin != polyscan::detail::no_bin) put(bin);
+        }
+    }
+}
+
+/// `replicas` counts of each bin, a power of two, for the lanes in turn: the more equal elements there are, the more
+/// lanes would otherwise wait for each other.
+template <class Request>
+__global__ void __launch_bounds__(tuning::loop_threads)
+    count_in_blocks(const __grid_constant__ Request request, int replicas) {
+    __shared__ unsigned bins[tuning::shared_counts];
+    const int rank = static_cast<int>(threadIdx.x), all = static_cast<int>(request.bins) * replicas;
+    const index_type n = live_count(request.size, request.count);
+    // In portions that 32 bits can count.
+    for (index_type begin = 0; begin < n; begin += tuning::counted_at_once) {
+        const index_type end = begin + tuning::counted_at_once < n ? begin + tuning::counted_at_once : n;
+        for (int i = rank; i < all; i += tuning::loop_threads) bins[i] = 0;
+        __syncthreads(); // all bins are zero before anyone increments one
+        unsigned* const own = bins + rank % replicas;
+        for_each_bin(request, begin, end,
+                     [&](index_type bin) { atomicAdd(own + static_cast<int>(bin) * replicas, 1u); });
+        __syncthreads(); // all increments are done before they are summed
+        for (int bin = rank; bin < static_cast<int>(request.bins); bin += tuning::loop_threads) {
+            unsigned sum = 0;
+            // Each lane starts elsewhere: neighbours' bins lie in different banks.
+            for (int r = 0; r < replicas; ++r) sum += bins[bin * replicas + (r + rank) % replicas];
+            if (sum != 0) add_to(request.counts + bin, sum);
+        }
+        __syncthreads(); // the sums are taken before the next portion clears the bins
+    }
+}
+
+template <class Request>
+__global__ void __launch_bounds__(tuning::loop_threads) count_in_output(const __grid_constant__ Request request) {
+    for_each_bin(request, 0, live_count(request.size, request.count),
+                 [&](index_type bin) { add_to(request.counts + bin, 1u); });
+}
+
+} // namespace detail
+
+template <class Input, class Bins, class Count>
+void backend::histogram(const polyscan::detail::histogram_request<Input, Bins, Count>& request) {
+    using request_type = polyscan::detail::histogram_request<Input, Bins, Count>;
+    static_assert(sizeof(Count) == 4 || sizeof(Count) == 8, "device code counts in integers of 4 or 8 bytes");
+    check(cudaGetLastError(), "earlier work on the device");
+    check(cudaMemsetAsync(request.counts, 0, static_cast<std::size_t>(request.bins) * sizeof(Count), stream_),
+          "cudaMemsetAsync");
+    if (request.size == 0) return;
+    const index_type blocks = ceil_div(request.size, tuning::least_counted);
+    launcher on(*this);
+    if (request.bins <= tuning::shared_counts) {
+        const auto fit = static_cast<unsigned>(tuning::shared_counts / request.bins);
+        const int replicas = static_cast<int>(std::min<unsigned>(std::bit_floor(fit), warp_size));
+        on.launch_resident(detail::count_in_blocks<request_type>, blocks, tuning::loop_threads, 0, request, replicas);
+    } else {
+        on.launch_resident(detail::count_in_output<request_type>, blocks, tuning::loop_threads, 0, request);
+    }
+}
+
+} // namespace polyscan::cuda

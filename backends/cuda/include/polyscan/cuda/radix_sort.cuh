@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The stable radix sort on a GPU: one launch counts the digits of all passes, and then each pass is one launch that
+/// reads every element once and writes it once.
+///
+/// In a pass a block takes a tile, ranks its elements by their digits, publishes how many it has of each digit, and
+/// learns by looking back how many there are in earlier tiles: a look-back of its own for each of the 256 digits
+/// (A. Adinets, D. Merrill: "Onesweep: a faster least significant digit radix sort for GPUs", 2022). Elements are
+/// gathered by digit in shared memory before they are written, so that neighbours go to neighbouring places.
+///
+/// A pass whose digit is the same in all keys is left out. The host does not know which: the kernels read it from the
+/// plan, and a pass that is not needed ends at once.
+///
+/// Memory, all of it zero at the beginning of a call but for the copy: {header, cells, copy of keys, copy of values}.
+/// A cell is a 64-bit word: what it holds (the pass' step, aggregate or carry) and the number. So the cells of an
+/// earlier pass count as empty.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <polyscan/cuda/backend.hpp>
+#include <polyscan/cuda/launch.cuh>
+#include <polyscan/cuda/published.cuh>
+#include <polyscan/cuda/tuning.hpp>
+#include <polyscan/cuda/value.cuh>
+#include <polyscan/radix_sort.hpp>
+
+namespace polyscan::cuda {
+
+namespace detail {
+
+using polyscan::detail::digit_of;
+using polyscan::detail::digit_values;
+using polyscan::detail::no_value;
+using polyscan::detail::sort_elements;
+using polyscan::detail::sort_request;
+
+using count_type = unsigned long long; // atomicAdd knows this one, not std::uint64_t
+
+inline constexpr int most_sort_passes = 8;
+
+struct sort_header {
+    /// Elements of each digit in each pass; after the plan, the place of the first.
+    count_type digits[most_sort_passes][digit_values];
+    /// Number of the next tile of each pass.
+    unsigned tickets[most_sort_passes];
+    /// Passes that are needed, and which of them a pass is; -1: not needed.
+    int steps;
+    int step[most_sort_passes];
+};
+
+/// What the kernels of a sort share.
+template <class Key, class Value>
+struct sort_call {
+    sort_elements<const Key, const Value> input;
+    sort_elements<Key, Value> output, copy;
+    index_type size;
+    const index_type* count;
+    sort_header* header;
+    std::uint64_t* cells;
+    bool in_place;
+
+    __device__ index_type live_size() const { return live_count(size, count); }
+    /// Two copies take turns, and the last step writes the output.
+    __device__ const sort_elements<Key, Value>& target(int step) const {
+        return (header->steps - step) % 2 == 1 ? output : copy;
+    }
+    /// An input that is the output cannot be the first source of an odd number of steps.
+    __device__ bool starts_from_copy() const { return in_place && header->steps % 2 == 1; }
+    __device__ sort_elements<const Key, const Value> source(int step) const {
+        if (step > 0) return target(step - 1).read_only();
+        return starts_from_copy() ? copy.read_only() : input;
+    }
+};
+
+template <class Key, class Value>
+struct sort_shape {
+    static constexpr std::size_t largest = std::max(sizeof(Key), sort_request<Key, Value>::value_bytes);
+    static constexpr int threads = tuning::sort_threads;
+    static constexpr int warps = threads / warp_size;
+    static constexpr int items = tuning::sort_items(largest);
+    static constexpr int tile = threads * items;
+    static constexpr std::size_t staged_bytes = static_cast<std::size_t>(tile) * largest;
+    static_assert(threads % warp_size == 0 && threads >= digit_values, "a thread for each digit");
+};
+
+/// A place in the tile and a digit in one register. What the kernel keeps for each element would not fit the registers
+/// otherwise.
+struct ranked {
+    unsigned bits;
+
+    __device__ ranked() {}
+    __device__ ranked(unsigned place, unsigned digit) : bits(digit << shift | place) {}
+    __device__ unsigned place() const { return bits & ((1u << shift) - 1); }
+    __device__ unsigned digit() const { return bits >> shift; }
+    __device__ void advance(unsigned places) { bits += places; }
+    static constexpr int shift = 24;
+};
+
+/// Exclusive sums over the first `digit_values` threads of the block, all of whose threads call it. Between two calls
+/// with the same `sums` there is a barrier.
+template <class T>
+__device__ T exclusive_over_digits(const T& value, T (&sums)[digit_values / warp_size]) {
+    const int lane = static_cast<int>(threadIdx.x) % warp_size, warp = static_cast<int>(threadIdx.x) / warp_size;
+    constexpr int warps = digit_values / warp_size;
+    T inclusive = value;
+#pragma unroll
+    for (int distance = 1; distance < warp_size; distance *= 2) {
+        const T other = __shfl_up_sync(whole_warp, inclusive, static_cast<unsigned>(distance));
+        if (lane >= distance) inclusive += other;
+    }
+    if (warp < warps && lane == warp_size - 1) sums[warp] = inclusive;
+    __syncthreads(); // each warp's sum, written by its last lane, is read by the warps behind it
+    T before = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w)
+        if (w < warp) before += sums[w];
+    return before + inclusive - value;
+}
+
+/// Counts the digits of all passes. Several counts of each digit, for the lanes in turn: the more equal digits there
+/// are, the more lanes would otherwise wait for each other.
+template <class Key>
+struct digit_counter {
+    static constexpr int passes = polyscan::detail::key_order<Key>::most_passes;
+    static constexpr int replicas = tuning::shared_counts / (passes * digit_values);
+    static_assert(replicas >= 1 && (replicas & (replicas - 1)) == 0);
+
+    digit_of<Key> digit[passes];
+    int needed;
+};
+
+template <class Key>
+__global__ void __launch_bounds__(tuning::loop_threads)
+    count_all_digits(const Key* keys, index_type size, const index_type* count,
+                     const __grid_constant__ digit_counter<Key> counter, sort_header* header) {
+    constexpr int passes = digit_counter<Key>::passes, replicas = digit_counter<Key>::replicas;
+    constexpr int all = passes * digit_values * replicas;
+    __shared__ unsigned counts[all];
+    const int rank = static_cast<int>(threadIdx.x);
+    const index_type n = live_count(size, count);
+    // In portions whose digits 32 bits can count.
+    for (index_type begin = 0; begin < n; begin += tuning::counted_at_once) {
+        const index_type end = begin + tuning::counted_at_once < n ? begin + tuning::counted_at_once : n;
+        for (int i = rank; i < all; i += tuning::loop_threads) counts[i] = 0;
+        __syncthreads(); // all counts are zero before anyone increments one
+        constexpr int batch = tuning::loads_at_once(sizeof(Key));
+        const index_type step = index_type{gridDim.x} * tuning::loop_threads;
+        for (index_type first = begin + index_type{blockIdx.x} * tuning::loop_threads + rank; first < end;
+             first += batch * step) {
+            Key key[batch];
+#pragma unroll
+            for (int k = 0; k < batch; ++k)
+                if (first + k * step < end) key[k] = keys[first + k * step];
+#pragma unroll
+            for (int k = 0; k < batch; ++k) {
+                if (first + k * step >= end) break;
+#pragma unroll
+                for (int p = 0; p < passes; ++p)
+                    if (p < counter.needed)
+                        atomicAdd(&counts[(p * digit_values + static_cast<int>(counter.digit[p](key[k]))) * replicas +
+                                          rank % replicas],
+                                  1u);
+            }
+        }
+        __syncthreads(); // all increments are done before they are summed
+        for (int i = rank; i < counter.needed * digit_values; i += tuning::loop_threads) {
+            unsigned sum = 0;
+            // Each lane starts elsewhere: neighbours' counts lie in different banks.
+            for (int r = 0; r < replicas; ++r) sum += counts[i * replicas + (r + rank) % replicas];
+            if (sum != 0) atomicAdd(&header->digits[i / digit_values][i % digit_values], count_type{sum});
+        }
+        __syncthreads(); // the sums are taken before the next portion clears the counts
+    }
+}
+
+/// By one block of digit_values threads: which passes are needed, and where each digit begins.
+template <class Unused>
+__global__ void __launch_bounds__(digit_values)
+    plan_sort(sort_header* header, int passes, index_type size, const index_type* count) {
+    __shared__ count_type sums[digit_values / warp_size];
+    const int digit = static_cast<int>(threadIdx.x);
+    const auto n = static_cast<count_type>(live_count(size, count));
+    int steps = 0;
+    for (int pass = 0; pass < passes; ++pass) {
+        const count_type mine = header->digits[pass][digit];
+        // Also a barrier: what the pass before has read of `sums` is over before it is written again.
+        const bool constant = __syncthreads_or(mine == n) != 0;
+        header->digits[pass][digit] = exclusive_over_digits(mine, sums);
+        if (digit == 0) header->step[pass] = constant ? -1 : steps;
+        steps += constant ? 0 : 1;
+    }
+    if (digit == 0) header->steps = steps;
+}
+
+/// What no pass does: from the input to the output where no pass is needed, to the copy where the first pass reads
+/// that.
+template <class Key, class Value>
+__global__ void __launch_bounds__(tuning::loop_threads)
+    copy_unsorted(const __grid_constant__ sort_call<Key, Value> call) {
+    const bool to_output = call.header->steps == 0;
+    if (!to_output && !call.starts_from_copy()) return;
+    const sort_elements<Key, Value>& to = to_output ? call.output : call.copy;
+    const index_type n = call.live_size(), stride = index_type{gridDim.x} * tuning::loop_threads;
+    for (index_type i = index_type{blockIdx.x} * tuning::loop_threads + threadIdx.x; i < n; i += stride)
+        to.move(i, call.input.keys[i], call.input, i); // where that is in place, an element replaces itself
+}
+
+/// The lanes that have the caller's value of a bit. (One predicate for the vote and for its complement: from C++ the
+/// compiler makes two, and seven instructions instead of four.)
+__device__ inline unsigned lanes_that_agree(unsigned digit, unsigned bit) {
+    unsigned lanes;
+    asm volatile("{ .reg .pred is_set; .reg .b32 value;\n"
+                 "  and.b32 value, %1, %2;\n"
+                 "  setp.ne.b32 is_set, value, 0;\n"
+                 "  vote.sync.ballot.b32 %0, is_set, 0xffffffff;\n"
+                 "  @!is_set not.b32 %0, %0; }"
+                 : "=r"(lanes)
+                 : "r"(digit), "r"(bit));
+    return lanes;
+}
+/// The lanes whose digit is the caller's. All lanes of the warp take part.
+__device__ inline unsigned lanes_with(unsigned digit) {
+    unsigned lanes = whole_warp;
+#pragma unroll
+    for (int bit = 0; bit < polyscan::detail::digit_bits; ++bit) lanes &= lanes_that_agree(digit, 1u << bit);
+    return lanes;
+}
+
+/// The cells of one pass: what each tile has of each digit.
+class digit_cells {
+public:
+    __device__ digit_cells(std::uint64_t* cells, int step)
+        : cells_(cells), aggregate_(2 * static_cast<std::uint64_t>(step) + 1) {}
+
+    __device__ void publish_aggregate(index_type tile, int digit, std::uint64_t number) const {
+        publish(tile, digit, aggregate_, number);
+    }
+    __device__ void publish_carry(index_type tile, int digit, std::uint64_t number) const {
+        publish(tile, digit, aggregate_ + 1, number);
+    }
+    /// Elements with this digit in all earlier tiles. Every tile before this one was drawn by a block that is running,
+    /// which publishes its aggregate without waiting for anyone. Tile 0 publishes a carry.
+    __device__ std::uint64_t look_back(index_type tile, int digit) const {
+        constexpr int window = tuning::sort_look_back;
+        std::uint64_t sum = 0;
+        for (index_type last = tile - 1;; last -= window) {
+            std::uint64_t seen[window]; // all reads are under way before the first is waited for
+#pragma unroll
+            for (int k = 0; k < window; ++k) seen[k] = last >= k ? load(last - k, digit) : 0;
+#pragma unroll
+            for (int k = 0; k < window; ++k) {
+                while (seen[k] >> shift < aggregate_) seen[k] = load(last - k, digit);
+                sum += seen[k] & number_mask;
+                if (seen[k] >> shift != aggregate_) return sum; // at the latest with tile 0
+            }
+        }
+    }
+
+private:
+    static constexpr int shift = 56;
+    static constexpr std::uint64_t number_mask = (std::uint64_t{1} << shift) - 1;
+    static_assert(2 * most_sort_passes + 2 < 1 << (64 - shift));
+
+    __device__ std::uint64_t* cell(index_type tile, int digit) const { return cells_ + tile * digit_values + digit; }
+    // Relaxed: a word publishes nothing but itself. Partner: load.
+    __device__ void publish(index_type tile, int digit, std::uint64_t kind, std::uint64_t number) const {
+        ordered::store_relaxed(cell(tile, digit), kind << shift | number);
+    }
+    // Partner: publish.
+    __device__ std::uint64_t load(index_type tile, int digit) const { return ordered::load_relaxed(cell(tile, digit)); }
+
+    std::uint64_t* cells_;
+    std::uint64_t aggregate_;
+};
+
+/// One pass. Every warp has a part of the tile, `items` times 32 consecutive elements.
+template <class Key, class Value>
+__global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
+    sort_by_digit(const __grid_constant__ sort_call<Key, Value> call, int pass, digit_of<Key> digit_of_key) {
+    using shape = sort_shape<Key, Value>;
+    constexpr int items = shape::items, warps = shape::warps;
+    // First each warp's counts of the digits, then the elements in the order of their digits.
+    constexpr std::size_t shared_bytes = std::max(shape::staged_bytes, sizeof(unsigned) * warps * digit_values);
+    alignas(16) __shared__ unsigned char shared[shared_bytes];
+    __shared__ index_type places[digit_values]; // where an element goes, less its place in the tile
+    __shared__ unsigned sums[digit_values / warp_size];
+    __shared__ unsigned drawn;
+    auto* const counts = reinterpret_cast<unsigned*>(shared); // counts[warp * digit_values + digit]
+    constexpr unsigned last_digit = digit_values - 1;
+
+    sort_header* const header = call.header;
+    const int step = header->step[pass];
+    if (step < 0) return;
+    const index_type n = call.live_size(), tiles = ceil_div(n, shape::tile);
+    const sort_elements<const Key, const Value> from = call.source(step);
+    const sort_elements<Key, Value> to = call.target(step);
+    // The compiler cannot know of pointers that are chosen at run time. (It takes them as void only.)
+    const void* const memory[] = {from.keys, to.keys, from.values, to.values};
+#pragma unroll
+    for (int i = 0; i < (sort_request<Key, Value>::has_values ? 4 : 2); ++i) __builtin_assume(__isGlobal(memory[i]));
+    const digit_cells cells(call.cells, step);
+    const int rank = static_cast<int>(threadIdx.x), lane = rank % warp_size;
+    unsigned* const own_counts = counts + rank / warp_size * digit_values;
+    const int part = rank / warp_size * (items * warp_size) + lane; // the thread's first element, of every 32nd
+
+    if (rank == 0) drawn = atomicAdd(&header->tickets[pass], 1u);
+    for (;;) {
+        // The ticket is there before it is read; and everyone has read the last tile's elements, whose place the counts
+        // take.
+        __syncthreads();
+        const index_type tile = drawn;
+        if (tile >= tiles) return;
+        const index_type first = tile * shape::tile;
+        const int length = static_cast<int>(n - first < shape::tile ? n - first : shape::tile);
+        // The thread's element i is there if i * 32 < left; it writes one more if i * threads < left_out. (Comparisons
+        // of what depends on the tile: sums that do not would be kept in registers from tile to tile.)
+        const int left = length - part, left_out = length - rank;
+
+        // Keys. What is missing of the last tile has the last digit: it ranks behind all elements, and is not written.
+        Key key[items];
+        const Key* const source = from.keys + first + part;
+#pragma unroll
+        for (int i = 0; i < items; ++i) key[i] = i * warp_size < left ? source[i * warp_size] : Key{};
+
+        // Ranks among the warp's equal digits.
+#pragma unroll
+        for (int d = 0; d < digit_values; d += warp_size) own_counts[d + lane] = 0;
+        __syncwarp(); // the counts are zero before any lane reads one
+        ranked element[items];
+#pragma unroll
+        for (int i = 0; i < items; ++i) {
+            const unsigned d = i * warp_size < left ? digit_of_key(key[i]) : last_digit;
+            const unsigned lanes = lanes_with(d);
+            const unsigned earlier = own_counts[d];
+            __syncwarp(); // all lanes have read the counts before one of each digit's lanes writes
+            if (lanes >> lane == 1u) own_counts[d] = earlier + static_cast<unsigned>(__popc(lanes)); // the last lane
+            __syncwarp(); // the counts are written before the next elements' are read
+            element[i] = ranked(earlier + static_cast<unsigned>(__popc(lanes & ((1u << lane) - 1))), d);
+        }
+        __syncthreads(); // every warp's counts are complete before they are summed
+
+        // A thread for each digit: the tile's aggregate, and where the digit's elements begin in the tile and in the
+        // part of each warp.
+        unsigned total = 0;
+        if (rank < digit_values) {
+#pragma unroll
+            for (int w = 0; w < warps; ++w) total += counts[w * digit_values + rank];
+            if (tile == 0)
+                cells.publish_carry(0, rank, total);
+            else
+                cells.publish_aggregate(tile, rank, total);
+        }
+        const unsigned begin = exclusive_over_digits(total, sums);
+        if (rank < digit_values) {
+            unsigned next = begin;
+#pragma unroll
+            for (int w = 0; w < warps; ++w) {
+                const unsigned own = counts[w * digit_values + rank];
+                counts[w * digit_values + rank] = next;
+                next += own;
+            }
+        }
+        unsigned next_ticket = 0;
+        if (rank == 0) next_ticket = atomicAdd(&header->tickets[pass], 1u); // it arrives while others work
+        __syncthreads(); // where each warp's elements begin is known before they are placed
+#pragma unroll
+        for (int i = 0; i < items; ++i) element[i].advance(own_counts[element[i].digit()]);
+        __syncthreads(); // the counts are read before the elements take their place
+
+        if (rank < digit_values) {
+            std::uint64_t carry = 0;
+            if (tile > 0) {
+                carry = cells.look_back(tile, rank);
+                cells.publish_carry(tile, rank, carry + total);
+            }
+            places[rank] = static_cast<index_type>(header->digits[pass][rank] + carry) - begin;
+        }
+        auto* const staged_keys = reinterpret_cast<Key*>(shared);
+#pragma unroll
+        for (int i = 0; i < items; ++i) staged_keys[element[i].place()] = key[i];
+        if (rank == 0) drawn = next_ticket; // everyone has read the last one: barriers ago
+        __syncthreads();                    // keys and places are there before they are read
+
+        // Out, in the order of the digits.
+        const Key* const sorted_keys = staged_keys + rank;
+        Key* const target = to.keys + rank;
+        unsigned digits_here[(items + 3) / 4] = {}; // a byte each
+#pragma unroll
+        for (int i = 0; i < items; ++i) {
+            if (i * shape::threads < left_out) {
+                const Key sorted = sorted_keys[i * shape::threads];
+                const unsigned d = digit_of_key(sorted);
+                target[places[d] + i * shape::threads] = sorted;
+                digits_here[i / 4] |= d << (i % 4 * polyscan::detail::digit_bits);
+            }
+        }
+        if constexpr (sort_request<Key, Value>::has_values) {
+            slot<Value> value[items];
+            const Value* const source_values = from.values + first + part;
+#pragma unroll
+            for (int i = 0; i < items; ++i)
+                value[i].value = i * warp_size < left ? source_values[i * warp_size] : *from.values; // any one
+            __syncthreads(); // the keys are read before the values take their place
+            auto* const staged_values = reinterpret_cast<Value*>(shared);
+#pragma unroll
+            for (int i = 0; i < items; ++i)
+                if (i * warp_size < left) staged_values[element[i].place()] = value[i].value;
+            __syncthreads(); // the values are there before they are read
+            const Value* const sorted_values = staged_values + rank;
+            Value* const target_values = to.values + rank;
+#pragma unroll
+            for (int i = 0; i < items; ++i) {
+                const unsigned d = digits_here[i / 4] >> (i % 4 * polyscan::detail::digit_bits) & last_digit;
+                if (i * shape::threads < left_out)
+                    target_values[places[d] + i * shape::threads] = sorted_values[i * shape::threads];
+            }
+        }
+    }
+}
+
+/// Where things are in the memory of a sort.
+template <class Key, class Value>
+struct sort_layout {
+    index_type cells, keys, values, end;
+
+    constexpr sort_layout(index_type n, bool needs_copy)
+        : cells(polyscan::detail::aligned_offset(sizeof(sort_header))),
+          keys(cells + polyscan::detail::aligned_offset(ceil_div(n, sort_shape<Key, Value>::tile) * digit_values *
+                                                        static_cast<index_type>(sizeof(std::uint64_t)))),
+          values(keys + (needs_copy ? polyscan::detail::aligned_offset(n * static_cast<index_type>(sizeof(Key))) : 0)),
+          end(values + (needs_copy ? n * static_cast<index_type>(sort_request<Key, Value>::value_bytes) : 0)) {}
+};
+
+} // namespace detail
+
+/// Bytes of a caller's workspace that a sort of up to `n` keys (with values) takes, beside what scans take.
+template <class Key, class Value = detail::no_value>
+constexpr std::size_t radix_sort_workspace_bytes(index_type n) {
+    return workspace::bytes_for(static_cast<std::size_t>(detail::sort_layout<Key, Value>(n, true).end));
+}
+
+template <class Key, class Value>
+void backend::radix_sort(const polyscan::detail::sort_request<Key, Value>& request) {
+    using namespace detail;
+    if constexpr (sort_request<Key, Value>::has_values) {
+        static_assert(std::is_copy_assignable_v<Value>, "device code needs assignable values");
+        static_assert(sizeof(Value) <= largest_accumulator, "device code sorts values up to 64 bytes");
+        static_assert(alignof(Value) <= 16, "device code sorts values aligned to at most 16 bytes");
+    }
+    check(cudaGetLastError(), "earlier work on the device");
+    const index_type n = request.size;
+    const int passes = request.order.passes();
+    const sort_layout<Key, Value> layout(n, passes > 1 || request.in_place());
+    // Tickets are 32-bit numbers; each block draws one that is too high.
+    if (ceil_div(n, sort_shape<Key, Value>::tile) > std::numeric_limits<std::int32_t>::max())
+        reject("in", "has more tiles than there are tickets");
+    unsigned char* const memory = scratch<unsigned char>(layout.end).data();
+    check(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(layout.keys), stream_), "cudaMemsetAsync");
+    const sort_call<Key, Value> call{
+        {request.keys, request.values},
+        {request.keys_out, request.values_out},
+        {reinterpret_cast<Key*>(memory + layout.keys), reinterpret_cast<Value*>(memory + layout.values)},
+        n,
+        request.count,
+        reinterpret_cast<sort_header*>(memory),
+        reinterpret_cast<std::uint64_t*>(memory + layout.cells),
+        request.in_place()};
+    launcher on(*this);
+    if (passes > 0) {
+        digit_counter<Key> counter{};
+        counter.needed = passes;
+        for (int pass = 0; pass < passes; ++pass) counter.digit[pass] = request.order.digit(pass);
+        on.launch_resident(count_all_digits<Key>, ceil_div(n, tuning::least_counted), tuning::loop_threads, 0,
+                           request.keys, n, request.count, counter, call.header);
+        on.launch(plan_sort<void>, 1, digit_values, 0, call.header, passes, n, request.count);
+    }
+    on.launch_resident(copy_unsorted<Key, Value>, ceil_div(n, tuning::loop_threads), tuning::loop_threads, 0, call);
+    for (int pass = 0; pass < passes; ++pass)
+        on.launch_resident(sort_by_digit<Key, Value>, ceil_div(n, sort_shape<Key, Value>::tile), tuning::sort_threads,
+                           0, call, pass, request.order.digit(pass));
+}
+
+} // namespace polyscan::cuda
