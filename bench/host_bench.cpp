@@ -321,6 +321,43 @@ void measure(std::vector<row>& rows, int repetitions, double least_seconds, int 
     }
 }
 
+/// Short inputs, beside the standard library's sequential scan: the time of one call among many, median of repetitions.
+template <class T>
+void small_rows(const settings& wanted, const char* type, std::FILE* json, bool& first) {
+    constexpr index_type longest = index_type{1} << 18;
+    const memory in(longest * sizeof(T)), out(longest * sizeof(T));
+    const T* const from = in.at<const T>();
+    T* const to = out.at<T>();
+    std::memset(in.at<std::byte>(), 0, longest * sizeof(T));
+    std::memset(out.at<std::byte>(), 0, longest * sizeof(T));
+    const polyscan::openmp::backend cpu(wanted.threads);
+    std::printf("%-8s %10s %12s %12s %8s\n", type, "n", "ns", "std ns", "speed-up");
+    for (index_type n = 1; n <= longest; n += std::max<index_type>(1, n < 16 ? n : n / 2)) {
+        std::vector<double> ours, theirs;
+        index_type length = n;
+        const int calls = static_cast<int>(std::max<index_type>(1, 40000 / (n + 20)));
+        const auto one = [&](const auto& scan) {
+            return 1e9 / calls * seconds_of([&] {
+                       for (int i = 0; i < calls; ++i) {
+                           asm volatile("" : "+r"(length)::"memory");
+                           scan();
+                       }
+                   });
+        };
+        for (int repetition = 0; repetition < 4 * wanted.repetitions; ++repetition) {
+            ours.push_back(one([&] { polyscan::inclusive_scan(cpu, polyscan::counted(from, length), to); }));
+            theirs.push_back(one([&] { std::inclusive_scan(from, from + length, to); }));
+        }
+        std::printf("%-8s %10lld %12.1f %12.1f %8.2f\n", type, static_cast<long long>(n), median(ours), median(theirs),
+                    median(theirs) / median(ours));
+        if (json == nullptr) continue;
+        std::fprintf(json, "%s\n{\"row\": \"small %s\", \"n\": %lld, \"median_ns\": %.2f, \"std_ns\": %.2f}",
+                     first ? "" : ",", type, static_cast<long long>(n), median(ours), median(theirs));
+        first = false;
+    }
+    std::fflush(stdout);
+}
+
 void report(const std::vector<row>& rows, index_type n, std::FILE* json, bool& first) {
     const auto named = [&](const std::string& name) {
         return std::find_if(rows.begin(), rows.end(), [&](const row& r) { return r.name == name; });
@@ -373,6 +410,13 @@ int main(int argc, char** argv) {
     std::FILE* const json = wanted.json == nullptr ? nullptr : std::fopen(wanted.json, "w");
     bool first = true;
     if (json != nullptr) std::fprintf(json, "{\"schema\": 1, \"threads\": %d, \"rows\": [", wanted.threads);
+    if (wanted.small) {
+        small_rows<std::int32_t>(wanted, "int32", json, first);
+        small_rows<float>(wanted, "float", json, first);
+        small_rows<std::int64_t>(wanted, "int64", json, first);
+        small_rows<double>(wanted, "double", json, first);
+        wanted.sizes.clear();
+    }
     for (const int size : wanted.sizes) {
         rows_of_size work(wanted, index_type{1} << size);
         measure(work.rows(), wanted.repetitions, 0.005, wanted.threads);

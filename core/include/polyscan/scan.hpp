@@ -235,14 +235,21 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
     constexpr bool starts_with_identity = std::is_same_v<Init, no_init_t> && has_identity<Operator, accumulator_type>;
     static_assert(Kind == scan_kind::inclusive || !std::is_same_v<Init, no_init_t> || starts_with_identity,
                   "an exclusive scan needs an init, or an operator with an identity");
-    std::optional<accumulator_type> start, empty_total;
-    if constexpr (!std::is_same_v<Init, no_init_t>) {
-        start.emplace(static_cast<accumulator_type>(init));
-        empty_total.emplace(*start);
-    } else if constexpr (starts_with_identity) {
-        empty_total.emplace(identity_of<accumulator_type>(op));
-        if (Kind == scan_kind::exclusive) start.emplace(*empty_total);
-    }
+    // Functions, so that the values come about where they belong: copying them just made costs as much as a short scan.
+    const auto start = [&]() -> std::optional<accumulator_type> {
+        if constexpr (!std::is_same_v<Init, no_init_t>)
+            return static_cast<accumulator_type>(init);
+        else if constexpr (starts_with_identity && Kind == scan_kind::exclusive)
+            return identity_of<accumulator_type>(op);
+        else
+            return std::nullopt;
+    };
+    const auto empty_total = [&]() -> std::optional<accumulator_type> {
+        if constexpr (starts_with_identity)
+            return identity_of<accumulator_type>(op);
+        else
+            return start();
+    };
 
     accumulator_type* total = find_total<accumulator_type>(options...);
     check_memory(input, target.begin, source.size, total);
@@ -253,8 +260,8 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
             reject("count", "lies inside the output");
     backend.template scan<Policy>(
         scan_request<accumulator_type, decltype(input), output_iterator, Operator, decltype(transform)>{
-            input, target.begin, source.size, op, std::move(transform), std::move(start), Kind, total,
-            std::move(empty_total), source.count});
+            input, target.begin, source.size, op, std::move(transform), start(), Kind, total, empty_total(),
+            source.count});
 }
 
 } // namespace detail

@@ -249,6 +249,77 @@ POLYSCAN_HOST_INLINE lanes<T> load_lanes(const Source& in, index_type at) {
     }
 }
 
+/// Whether a part of a vector can be loaded and stored at once.
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES >= 32
+template <class T>
+inline constexpr bool has_masks = lanes<T>::parts == 1 && (POLYSCAN_HOST_BYTES == 64 || sizeof(T) >= 4);
+#else
+template <class T>
+inline constexpr bool has_masks = false;
+#endif
+
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES == 32
+/// All ones in the first `n` lanes.
+template <class T>
+POLYSCAN_HOST_INLINE __m256i first_lanes(int n) {
+    typename lanes<rank_of<T>>::native index;
+    for (int i = 0; i < lanes<T>::count; ++i) index[i] = i;
+    return reinterpret_cast<__m256i>(index < static_cast<rank_of<T>>(n));
+}
+#endif
+
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES == 64
+template <class T>
+POLYSCAN_HOST_INLINE std::uint64_t first_lanes(int n) {
+    return n >= lanes<T>::count ? ~std::uint64_t{0} : n <= 0 ? 0 : (std::uint64_t{1} << n) - 1;
+}
+#endif
+
+/// The first `n` elements, as many as there are; the other lanes are zero.
+template <class T>
+    requires has_masks<T>
+POLYSCAN_HOST_INLINE lanes<T> load_first([[maybe_unused]] const T* from, [[maybe_unused]] int n) {
+    using native [[maybe_unused]] = typename lanes<T>::native;
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES == 64
+    const std::uint64_t mask = first_lanes<T>(n);
+    if constexpr (sizeof(T) == 1) return {{reinterpret_cast<native>(_mm512_maskz_loadu_epi8(mask, from))}};
+    if constexpr (sizeof(T) == 2)
+        return {{reinterpret_cast<native>(_mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), from))}};
+    if constexpr (sizeof(T) == 4)
+        return {{reinterpret_cast<native>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(mask), from))}};
+    if constexpr (sizeof(T) == 8)
+        return {{reinterpret_cast<native>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>(mask), from))}};
+#elif defined(__x86_64__) && POLYSCAN_HOST_BYTES == 32
+    if constexpr (sizeof(T) == 4)
+        return {
+            {reinterpret_cast<native>(_mm256_maskload_epi32(reinterpret_cast<const int*>(from), first_lanes<T>(n)))}};
+    if constexpr (sizeof(T) == 8)
+        return {{reinterpret_cast<native>(
+            _mm256_maskload_epi64(reinterpret_cast<const long long*>(from), first_lanes<T>(n)))}};
+#endif
+}
+template <int Count, class T>
+POLYSCAN_HOST_INLINE void copy_if(int n, const T*& from, T*& to) {
+    if ((n & Count) == 0) return;
+    std::memcpy(to, from, Count * sizeof(T));
+    from += Count;
+    to += Count;
+}
+/// In pieces: a store by a mask would keep whoever reads the elements next waiting.
+template <class T>
+    requires has_masks<T>
+POLYSCAN_HOST_INLINE void store_first(T* to, const lanes<T>& value, int n) {
+    alignas(POLYSCAN_HOST_BYTES) T values[lanes<T>::count];
+    store(values, value);
+    const T* from = values;
+    if constexpr (lanes<T>::count > 32) copy_if<32>(n, from, to);
+    if constexpr (lanes<T>::count > 16) copy_if<16>(n, from, to);
+    if constexpr (lanes<T>::count > 8) copy_if<8>(n, from, to);
+    if constexpr (lanes<T>::count > 4) copy_if<4>(n, from, to);
+    copy_if<2>(n, from, to);
+    copy_if<1>(n, from, to);
+}
+
 // ---- Operators
 
 /// Floating-point minimum and maximum compare integers: what stands in the vectors is each number's place in the order
@@ -256,9 +327,6 @@ POLYSCAN_HOST_INLINE lanes<T> load_lanes(const Source& in, index_type at) {
 template <class Operator, class T>
 inline constexpr bool by_rank =
     std::is_floating_point_v<T> && (std::is_same_v<Operator, minimum> || std::is_same_v<Operator, maximum>);
-
-template <class T>
-using rank_of = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 template <class T>
 POLYSCAN_HOST_INLINE auto ranks(const lanes<T>& value) {
@@ -407,6 +475,17 @@ POLYSCAN_HOST_INLINE lanes<T> combine_lanes(const vector_operator<Operator, T>& 
     }
 }
 
+/// One pair of what stands in the vectors.
+template <class T, class Operator>
+POLYSCAN_HOST_INLINE T combine_encoded(const vector_operator<Operator, T>& how, const T& earlier, const T& later) {
+    if constexpr (by_rank<Operator, T>) {
+        const auto a = std::bit_cast<rank_of<T>>(earlier), b = std::bit_cast<rank_of<T>>(later);
+        return std::bit_cast<T>(std::is_same_v<Operator, maximum> ? std::max(a, b) : std::min(a, b));
+    } else {
+        return combine(how.op, earlier, later);
+    }
+}
+
 // ---- Patterns
 
 /// The round with this stride: the last lane of the lower half, for every lane of a group of 2 * Stride.
@@ -551,12 +630,18 @@ struct vector_state {
 };
 
 /// Block j of a row, N vectors: from elements to outputs. totals[l] is the total of the 2^l blocks before the group of
-/// 2^l blocks that j lies in, where j lies in an upper half.
+/// 2^l blocks that j lies in, where j lies in an upper half. Where operands may be reordered there are no totals: the
+/// offset runs along.
 template <int N, class T, class Operator>
 POLYSCAN_HOST_INLINE void scan_block(const vector_operator<Operator, T>& how, lanes<T>* v, int j, lanes<T>* totals,
-                                     const vector_state<T, Operator>& state) {
+                                     vector_state<T, Operator>& state) {
     scan_lanes<1>(how, v, sequence<N>{});
     join_block<1, N>(how, v);
+    if constexpr (may_reorder<Operator, T>) {
+        put_before(how, state.offset, v, sequence<N>{});
+        state.offset = last_of(v[N - 1]);
+        return;
+    }
     int level = 0;
     for (; (j >> level & 1) != 0; ++level) put_before(how, totals[level], v, sequence<N>{});
     totals[level] = last_of(v[N - 1]); // the end of a group of 2^level blocks
@@ -694,12 +779,12 @@ POLYSCAN_HOST_INLINE void scan_row(const vector_operator<Operator, T>& how, cons
             if (shift.by > 0) ((outputs[I] = shift.next(outputs[I])), ...);
         store_all(to + j * n * count, outputs, past_caches, all);
     }
-    state.append(how, totals[std::countr_zero(static_cast<unsigned>(blocks))]);
+    if constexpr (!may_reorder<Operator, T>) state.append(how, totals[std::countr_zero(static_cast<unsigned>(blocks))]);
 }
 
-/// In which lane the total of each row of a group of `count` is found.
-template <class T>
-struct lane_of_row {
+/// In which lane each of `count` values is found after `Levels` levels of `fold_pairs`.
+template <class T, int Levels>
+struct lane_of_value {
     static constexpr int count = lanes<T>::count;
 
     template <int Level>
@@ -712,10 +797,9 @@ struct lane_of_row {
         }
     }
     static constexpr std::array<int, count> table = [] {
-        constexpr int levels = std::countr_zero(static_cast<unsigned>(row_shape<T>::length));
         std::array<int, count> result{};
         for (int lane = 0; lane < count; ++lane)
-            result[static_cast<std::size_t>(value_at<levels % row_shape<T>::lane_levels - 1>(0, lane))] = lane;
+            result[static_cast<std::size_t>(value_at<Levels % row_shape<T>::lane_levels - 1>(0, lane))] = lane;
         return result;
     }();
 };
@@ -732,7 +816,8 @@ POLYSCAN_HOST_INLINE void append_rows(const vector_operator<Operator, T>& how, c
             for (int i = 0; i < half; ++i) totals[i] = combine(how.op, totals[i], totals[i + half]);
         fold.append(how.op, totals[0]);
     } else {
-        for (const int lane : lane_of_row<T>::table) fold.append(how.op, totals[lane]);
+        constexpr int levels = std::countr_zero(static_cast<unsigned>(row_shape<T>::length));
+        for (const int lane : lane_of_value<T, levels>::table) fold.append(how.op, totals[lane]);
     }
 }
 
@@ -762,7 +847,8 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] inline void write_lines(line_writer& line
     for (; bytes >= line; bytes -= line, from += line) {
         std::byte* const to = lines.next_line();
         for (std::size_t part = 0; part < line; part += POLYSCAN_HOST_BYTES)
-            stream_native(to + part, *reinterpret_cast<const typename vector::anywhere*>(from + part));
+            stream_native(to + part,
+                          typename vector::native(*reinterpret_cast<const typename vector::anywhere*>(from + part)));
     }
     if (bytes > 0) lines.keep(from, bytes);
 }
@@ -789,24 +875,38 @@ POLYSCAN_HOST_TARGET inline void deliver(Outputs& out, index_type first, index_t
     out.delivered(count);
 }
 
-/// Scans row r of `rows` full ones that start at element `first`, and sees to its outputs.
+/// Where row r of `rows` full ones that start at element `first` goes, and what is to be done when it is there.
+template <class T, class Outputs>
+struct row_target {
+    T* to;
+    bool past_caches;
+
+    POLYSCAN_HOST_INLINE row_target(Outputs& out, const shift_state<T>& shift, int r) {
+        const bool shifts = shift.by > 0, begun_elsewhere = r == 0 && shift.foreign > 0;
+        to = begun_elsewhere ? out.place(0) : shifts ? shift.to + index_type{r} * Outputs::row_length : out.place(r);
+        past_caches = shifts ? out.past_caches() && !begun_elsewhere : out.streams();
+    }
+    POLYSCAN_HOST_INLINE void finish(Outputs& out, const shift_state<T>& shift, index_type first, int r,
+                                     int rows) const {
+        constexpr int length = Outputs::row_length, staged = Outputs::stage_rows;
+        if (shift.by > 0) {
+            if (r == 0 && shift.foreign > 0) shift.finish_first_row(to);
+        } else if (out.is_staged() && ((r + 1) % staged == 0 || r + 1 == rows)) {
+            // What is staged is delivered when the stage is full, or with the last row.
+            const int begin = r / staged * staged;
+            deliver(out, first + index_type{begin} * length, index_type{r + 1 - begin} * length);
+        }
+    }
+};
+
 template <class T, class Operator, class Source, class Outputs>
 POLYSCAN_HOST_INLINE void scan_row_to(const vector_operator<Operator, T>& how, const Source& in, index_type first,
                                       int r, int rows, Outputs& out, shift_state<T>& shift,
                                       vector_state<T, Operator>& state) {
-    constexpr int length = row_shape<T>::length, staged = Outputs::stage_rows;
-    const bool shifts = shift.by > 0, begun_elsewhere = r == 0 && shift.foreign > 0;
-    T* const to = begun_elsewhere ? out.place(0) : shifts ? shift.to + index_type{r} * length : out.place(r);
-    const bool past_caches = shifts ? out.past_caches() && !begun_elsewhere : out.streams();
-    scan_row(how, in, first + index_type{r} * length, to, past_caches, shift, state, sequence<block_vectors<T>>{});
-    if (shifts) {
-        if (begun_elsewhere) shift.finish_first_row(to);
-        return;
-    }
-    // What is staged is delivered when the stage is full, or with the last row.
-    if (!out.is_staged() || ((r + 1) % staged != 0 && r + 1 != rows)) return;
-    const int begin = r / staged * staged;
-    deliver(out, first + index_type{begin} * length, index_type{r + 1 - begin} * length);
+    const row_target<T, Outputs> target(out, shift, r);
+    scan_row(how, in, first + index_type{r} * Outputs::row_length, target.to, target.past_caches, shift, state,
+             sequence<block_vectors<T>>{});
+    target.finish(out, shift, first, r, rows);
 }
 /// After `rows` rows that start at element `first`.
 template <class T, class Operator, class Outputs>
@@ -870,13 +970,45 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_and_fold_tile(const Operator& o
     leave(how, at, row::rows, out, shift, s, state);
 }
 
+/// At most a row, in blocks of which the last may be incomplete: lanes beyond the end hold anything.
+template <class Operator, class T>
+inline constexpr bool scans_parts = takes_anything<Operator> && has_masks<T>;
+
+template <class T>
+POLYSCAN_HOST_INLINE void store_part(T* to, const lanes<T>& value, int left) {
+    if (left >= lanes<T>::count)
+        store(to, value);
+    else if (left > 0)
+        store_first(to, value, left);
+}
+
+template <class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void scan_parts(const vector_operator<Operator, T>& how, const T* in, int length, T* out,
+                                     vector_state<T, Operator>& state, std::integer_sequence<int, I...>) {
+    constexpr int count = lanes<T>::count, n = sizeof...(I);
+    lanes<T> totals[row_shape<T>::levels + 1];
+    for (int j = 0, done = 0; done < length; ++j, done += n * count) {
+        const int left = length - done;
+        lanes<T> v[n] = {encoded<Operator>(load_first(in + done + I * count, left - I * count))...};
+        scan_block<n>(how, v, j, totals, state);
+        (store_part(out + done + I * count, decoded<Operator>(v[I]), left - I * count), ...);
+    }
+    constexpr int blocks = row_shape<T>::vectors / n;
+    if (!may_reorder<Operator, T> && length == row_shape<T>::length)
+        state.append(how, totals[std::countr_zero(static_cast<unsigned>(blocks))]);
+}
+
 /// The first `length` elements of a row, length less than a full one. Returns the last output.
 template <class T, class Operator, class Source>
 POLYSCAN_HOST_INLINE T scan_row_part(const Operator& op, Source in, index_type at, int length, T* out,
                                      const scan_state<T>& before) {
     constexpr int count = lanes<T>::count;
     const vector_operator<Operator, T> how(op);
-    const vector_state<T, Operator> state(before);
+    vector_state<T, Operator> state(before);
+    if constexpr (scans_parts<Operator, T> && Source::is_plain) {
+        scan_parts(how, in.data() + at, length, out, state, sequence<block_vectors<T>>{});
+        return out[length - 1];
+    }
     lanes<T> totals[row_shape<T>::levels + 1];
     const int vectors = length / count, rest = length % count;
     for (int j = 0; j < vectors; ++j) {
@@ -887,8 +1019,8 @@ POLYSCAN_HOST_INLINE T scan_row_part(const Operator& op, Source in, index_type a
     if (rest == 0) return out[length - 1];
 
     // What does not fill a vector.
-    in.skip(at + vectors * count);
     out += vectors * count;
+    in.skip(at + vectors * count);
     alignas(std::max<std::size_t>(POLYSCAN_HOST_BYTES, alignof(T))) T v[count]{};
     for (int i = 0; i < rest; ++i) v[i] = in.load(i);
     if constexpr (takes_anything<Operator>) {
@@ -922,6 +1054,301 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] T scan_short_row(const Operator& op, Sour
     const T last = scan_row_part<T>(op, in, at, length, out.place(0), state);
     deliver(out, at, length);
     return last;
+}
+
+/// A scan of a few rows from memory to memory, all in one.
+template <class T, class Operator>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] bool scan_few([[maybe_unused]] const Operator& op, [[maybe_unused]] const T* in,
+                                                     [[maybe_unused]] int length, [[maybe_unused]] T* out,
+                                                     [[maybe_unused]] T before) {
+    if constexpr (scans_parts<Operator, T>) {
+        constexpr int row = row_shape<T>::length;
+        scan_state<T> state;
+        state.begin_tile(op, std::optional(before));
+        const vector_operator<Operator, T> how(op);
+        vector_state<T, Operator> vectors(state);
+        for (int first = 0; first < length; first += row)
+            scan_parts(how, in + first, std::min(row, length - first), out + first, vectors,
+                       sequence<block_vectors<T>>{});
+        return true;
+    }
+    return false;
+}
+
+/// As many whole vectors as there are in a few elements; returns their number of elements. The operator is exactly
+/// associative; `value` is the last output before, and then the last one.
+template <class T, class Operator>
+POLYSCAN_HOST_INLINE int scan_few_vectors(const Operator& op, const T* in, int length, T* out, T& value) {
+    constexpr int count = lanes<T>::count;
+    const vector_operator<Operator, T> how(op);
+    lanes<T> before = encoded<Operator>(broadcast(value));
+    int done = 0;
+    for (; done + count <= length; done += count) {
+        lanes<T> v[1] = {encoded<Operator>(load(in + done))};
+        scan_lanes<1>(how, v, sequence<1>{});
+        put_before(how, before, v, sequence<1>{});
+        store(out + done, decoded<Operator>(v[0]));
+        before = last_of(v[0]);
+    }
+    if (done > 0) value = out[done - 1];
+    return done;
+}
+
+// ---- Local prefixes, and the block algorithms that make them in a buffer
+
+template <class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void put_row(const vector_operator<Operator, T>& how, const T* local, bool has_carry,
+                                  const lanes<T>& carry, T* to, bool past_caches,
+                                  [[maybe_unused]] shift_state<T>& shift, std::integer_sequence<int, I...> all) {
+    constexpr int count = lanes<T>::count, n = sizeof...(I);
+    for (int i = 0; i < row_shape<T>::length; i += n * count) {
+        lanes<T> v[n] = {load(local + i + I * count)...};
+        if (has_carry) ((v[I] = decoded<Operator>(combine_lanes(how, carry, encoded<Operator>(v[I])))), ...);
+        if constexpr (shift_state<T>::possible)
+            if (shift.by > 0) ((v[I] = shift.next(v[I])), ...);
+        store_all(to + i, v, past_caches, all);
+    }
+}
+
+/// Puts a carry, if there is one, before `rows` rows of local prefixes and brings them to their places from element
+/// `at` on.
+template <class T, class Operator, class Outputs>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void put_rows(const Operator& op, const T* local, const std::optional<T>& before,
+                                                     index_type at, int rows, Outputs& out) {
+    const vector_operator<Operator, T> how(op);
+    const lanes<T> carry = encoded<Operator>(broadcast(before ? *before : T{}));
+    shift_state<T> shift(out, at);
+    constexpr int length = Outputs::row_length;
+    for (int r = 0; r < rows; ++r) {
+        const row_target<T, Outputs> target(out, shift, r);
+        put_row(how, local + r * length, before.has_value(), carry, target.to, target.past_caches, shift,
+                sequence<block_vectors<T>>{});
+        target.finish(out, shift, at, r, rows);
+    }
+    if (shift.by > 0) {
+        shift.finish(rows);
+        const T& last = local[rows * length - 1];
+        out.go_on_after(at + index_type{rows} * length, before ? combine(op, *before, last) : last);
+    }
+}
+
+template <class T, class Source>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void load_rows(Source in, index_type at, int rows, T* to) {
+    constexpr int count = lanes<T>::count;
+    for (int i = 0; i < rows * row_shape<T>::length; i += count) store(to + i, load_lanes(in, at + i));
+}
+
+/// Lane i - Stride, for the lanes that have one; the others repeat the work of lane Stride.
+template <int Stride>
+struct lane_before {
+    static constexpr int at(int i) { return i < Stride ? 0 : i - Stride; }
+    static constexpr bool chosen(int i) { return i >= Stride; }
+};
+template <int Stride>
+struct lane_from {
+    static constexpr int at(int i) { return i < Stride ? Stride : i; }
+};
+
+/// Kogge-Stone's rounds with strides below a vector, from right to left: what a vector reads on its left is from before
+/// the round.
+template <int Stride, class T, class Operator>
+POLYSCAN_HOST_INLINE void kogge_stone_rounds(const vector_operator<Operator, T>& how, T* v, int vectors) {
+    constexpr int count = lanes<T>::count;
+    if constexpr (Stride < count) {
+        for (int j = vectors - 1; j >= 1; --j)
+            store(v + j * count, combine_lanes(how, load(v + j * count - Stride), load(v + j * count)));
+        const lanes<T> first = load(v);
+        const lanes<T> made =
+            combine_lanes(how, shuffle<lane_before<Stride>>(first, first), shuffle<lane_from<Stride>>(first, first));
+        store(v, choose<lane_before<Stride>>(made, first));
+        kogge_stone_rounds<2 * Stride>(how, v, vectors);
+    }
+}
+template <class T, class Operator>
+POLYSCAN_HOST_INLINE void scan_block_of(block::kogge_stone, const vector_operator<Operator, T>& how, T* v, int m) {
+    constexpr int count = lanes<T>::count;
+    const int vectors = m / count;
+    kogge_stone_rounds<1>(how, v, vectors);
+    for (int stride = 1; stride < vectors; stride *= 2)
+        for (int j = vectors - 1; j >= stride; --j)
+            store(v + j * count, combine_lanes<true>(how, load(v + (j - stride) * count), load(v + j * count)));
+}
+
+/// Up: the last lane of each group of 2 * Stride takes the end of the group's left half. The others repeat it.
+template <int Stride>
+struct group_middle {
+    static constexpr int at(int i) { return (i | (2 * Stride - 1)) - Stride; }
+    static constexpr bool chosen(int i) { return i % (2 * Stride) == 2 * Stride - 1; }
+};
+template <int Stride>
+struct group_end {
+    static constexpr int at(int i) { return i | (2 * Stride - 1); }
+};
+/// Down: the middle of each group takes the end of the group before: of the vector before, at the first operand's end.
+template <int Stride, int Count>
+struct group_before {
+    static constexpr int at(int i) { return Count + i / (2 * Stride) * (2 * Stride) - 1; }
+    static constexpr bool chosen(int i) { return i % (2 * Stride) == Stride - 1; }
+};
+/// The same in the first vector, whose first group has none before it: it repeats the second one's.
+template <int Stride, int Count>
+struct group_before_or_second {
+    static constexpr int at(int i) { return Count + std::max(i / (2 * Stride), 1) * (2 * Stride) - 1; }
+    static constexpr bool chosen(int i) { return i >= 2 * Stride && i % (2 * Stride) == Stride - 1; }
+};
+template <int Stride>
+struct group_middle_of_same {
+    static constexpr int at(int i) { return i / (2 * Stride) * (2 * Stride) + Stride - 1; }
+};
+template <int Stride>
+struct group_middle_of_second {
+    static constexpr int at(int i) { return std::max(i / (2 * Stride), 1) * (2 * Stride) + Stride - 1; }
+};
+
+template <int Stride, class T, class Operator>
+POLYSCAN_HOST_INLINE void brent_kung_up(const vector_operator<Operator, T>& how, lanes<T>& v) {
+    if constexpr (Stride < lanes<T>::count) {
+        const lanes<T> made = combine_lanes(how, shuffle<group_middle<Stride>>(v, v), shuffle<group_end<Stride>>(v, v));
+        v = choose<group_middle<Stride>>(made, v);
+        brent_kung_up<2 * Stride>(how, v);
+    }
+}
+template <int Stride, bool First, class T, class Operator>
+POLYSCAN_HOST_INLINE void brent_kung_down(const vector_operator<Operator, T>& how, const lanes<T>& before,
+                                          lanes<T>& v) {
+    constexpr int count = lanes<T>::count;
+    if constexpr (Stride >= 1) {
+        if constexpr (!First) {
+            const lanes<T> made = combine_lanes(how, shuffle<group_before<Stride, count>>(before, v),
+                                                shuffle<group_middle_of_same<Stride>>(v, v));
+            v = choose<group_before<Stride, count>>(made, v);
+        } else if constexpr (2 * Stride < count) {
+            const lanes<T> made = combine_lanes(how, shuffle<group_before_or_second<Stride, count>>(v, v),
+                                                shuffle<group_middle_of_second<Stride>>(v, v));
+            v = choose<group_before_or_second<Stride, count>>(made, v);
+        }
+        brent_kung_down<Stride / 2, First>(how, before, v);
+    }
+}
+template <int Count>
+struct last_lane_only {
+    static constexpr bool chosen(int i) { return i == Count - 1; }
+};
+
+template <class T, class Operator>
+POLYSCAN_HOST_INLINE void scan_block_of(block::brent_kung, const vector_operator<Operator, T>& how, T* v, int m) {
+    constexpr int count = lanes<T>::count;
+    const int vectors = m / count;
+    alignas(POLYSCAN_HOST_BYTES) T ends[shape_for<block::brent_kung, T>.elements() / count];
+    for (int j = 0; j < vectors; ++j) {
+        lanes<T> x = load(v + j * count);
+        brent_kung_up<1>(how, x);
+        store(v + j * count, x);
+        ends[j] = v[(j + 1) * count - 1];
+    }
+    // Strides of a vector and more have to do with the ends of vectors only.
+    int stride = 1;
+    for (; stride < vectors; stride *= 2)
+        for (int j = 2 * stride - 1; j < vectors; j += 2 * stride)
+            ends[j] = combine_encoded(how, ends[j - stride], ends[j]);
+    for (stride /= 2; stride >= 1; stride /= 2)
+        for (int j = 2 * stride - 1; j + stride < vectors; j += 2 * stride)
+            ends[j + stride] = combine_encoded(how, ends[j], ends[j + stride]);
+    for (int j = 0; j < vectors; ++j) {
+        lanes<T> x = choose<last_lane_only<count>>(broadcast(ends[j]), load(v + j * count));
+        if (j == 0)
+            brent_kung_down<count / 2, true>(how, x, x);
+        else
+            brent_kung_down<count / 2, false>(how, broadcast(ends[j - 1]), x);
+        store(v + j * count, x);
+    }
+}
+
+/// Element `Step` of each run of four takes the one before it; the run's other lanes repeat that.
+template <int Step>
+struct run_step {
+    static constexpr int at(int i) { return i / 4 * 4 + Step; }
+    static constexpr bool chosen(int i) { return i % 4 == Step; }
+};
+/// The ends of runs, in front of anything; and for each lane the run that it lies in.
+template <int Count>
+struct run_ends {
+    static constexpr int at(int i) { return (4 * i + 3) % Count; }
+};
+struct run_of_lane {
+    static constexpr int at(int i) { return i / 4; }
+};
+
+template <int Step, class T, class Operator>
+POLYSCAN_HOST_INLINE void scan_runs(const vector_operator<Operator, T>& how, lanes<T>& v) {
+    if constexpr (Step < 4) {
+        v = choose<run_step<Step>>(combine_lanes(how, shuffle<run_step<Step - 1>>(v, v), shuffle<run_step<Step>>(v, v)),
+                                   v);
+        scan_runs<Step + 1>(how, v);
+    }
+}
+template <class T, class Operator>
+POLYSCAN_HOST_INLINE void scan_block_of(block::coarse, const vector_operator<Operator, T>& how, T* v, int m) {
+    constexpr int count = lanes<T>::count, runs_each = count / 4;
+    static_assert(shape_for<block::coarse, T>.run == 4);
+    const int vectors = m / count;
+    // A vector of ends is written whole, and read from one end before it on.
+    alignas(POLYSCAN_HOST_BYTES) T ends[shape_for<block::coarse, T>.threads + 2 * count];
+    T* const end = ends + count;
+    if constexpr (runs_each == 0) { // two lanes
+        for (int r = 0; r < m / 4; ++r) {
+            for (int i = 4 * r + 1; i < 4 * r + 4; ++i) v[i] = combine_encoded(how, v[i - 1], v[i]);
+            end[r] = v[4 * r + 3];
+        }
+        scan_block_of(block::kogge_stone{}, how, end, m / 4);
+        for (int i = 4; i < m; ++i) v[i] = combine_encoded(how, end[i / 4 - 1], v[i]);
+        return;
+    }
+    for (int j = 0; j < vectors; ++j) {
+        lanes<T> x = load(v + j * count);
+        scan_runs<1>(how, x);
+        store(v + j * count, x);
+        store(end + j * runs_each, shuffle<run_ends<count>>(x, x));
+    }
+    scan_block_of(block::kogge_stone{}, how, end, m / 4);
+    end[-1] = end[0];
+    for (int j = 0; j < vectors; ++j) {
+        const lanes<T> x = load(v + j * count), earlier = load(end + j * runs_each - 1);
+        const lanes<T> made = combine_lanes<true>(how, shuffle<run_of_lane>(earlier, earlier), x);
+        store(v + j * count, j == 0 ? choose<lane_before<4>>(made, x) : made);
+    }
+}
+
+/// Replaces a full tile by its local prefixes.
+template <class Block, class T, class Operator>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_block_in(const Operator& op, T* v) {
+    constexpr int count = lanes<T>::count, m = static_cast<int>(shape_for<Block, T>.elements());
+    const vector_operator<Operator, T> how(op);
+    if constexpr (by_rank<Operator, T>)
+        for (int i = 0; i < m; i += count) store(v + i, encoded<Operator>(load(v + i)));
+    scan_block_of(Block{}, how, v, m);
+    if constexpr (by_rank<Operator, T>)
+        for (int i = 0; i < m; i += count) store(v + i, decoded<Operator>(load(v + i)));
+}
+
+/// The last prefix of a full tile of Kogge-Stone's or Brent-Kung's: neighbours are folded, level by level.
+template <class Block, class T, class Operator, class Source>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] T fold_block(const Operator& op, Source in, index_type at) {
+    using row = row_shape<T>;
+    constexpr int count = lanes<T>::count, m = static_cast<int>(shape_for<Block, T>.elements());
+    constexpr int rows = m / row::length, levels = std::countr_zero(static_cast<unsigned>(m / count));
+    const vector_operator<Operator, T> how(op);
+    lanes<T> parts[rows];
+    for (int r = 0; r < rows; ++r) parts[r] = fold_row<row::vectors, T>(how, in, at + r * row::length);
+    alignas(POLYSCAN_HOST_BYTES) T found[count], values[count];
+    store(found, decoded<Operator>(fold_parts<rows, row::vectors>(how, parts)));
+    for (int i = 0; i < count; ++i) {
+        const int lane = may_reorder<Operator, T> ? i : lane_of_value<T, levels>::table[static_cast<std::size_t>(i)];
+        values[i] = found[lane];
+    }
+    for (int length = count / 2; length >= 1; length /= 2)
+        for (int i = 0; i < length; ++i) values[i] = combine(op, values[2 * i], values[2 * i + 1]);
+    return values[0];
 }
 
 #undef POLYSCAN_HOST_INLINE

@@ -64,6 +64,10 @@ template <class Operator, class... Built>
 inline constexpr bool one_of = (std::is_same_v<Operator, Built> || ...);
 }
 
+/// An integer of the size of T, a floating-point number.
+template <class T>
+using rank_of = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
 /// The library's own operators are defined for all pairs of numbers, in any order: a lane may compute what nobody
 /// needs.
 template <class Operator>
@@ -350,6 +354,17 @@ T scan_short_row(const Operator& op, const Source& in, index_type at, int length
     POLYSCAN_HOST_CALL(scan_short_row<T>(op, in, at, length, out, rows, state));
 }
 
+/// The most elements for `scan_few`: more are not worth a way of their own.
+template <class T>
+inline constexpr index_type few_elements = 4 * row_length<T>;
+
+/// A whole inclusive scan of 0 < length <= few_elements elements, for operators with a neutral element; `before` is
+/// that or the init. False where vectors have no parts: nothing is done then.
+template <class T, class Operator>
+bool scan_few(const Operator& op, const T* in, int length, T* out, T before) {
+    POLYSCAN_HOST_CALL(scan_few(op, in, length, out, before));
+}
+
 /// Scans elements [first, first + count), at most a tile, from its beginning. Returns the last output.
 template <class T, class Operator, class Source, class Outputs>
 T scan_tile(const Operator& op, const Source& in, index_type first, index_type count, Outputs& out,
@@ -359,6 +374,31 @@ T scan_tile(const Operator& op, const Source& in, index_type first, index_type c
     if (rows > 0) scan_rows(op, in, first, rows, out, state);
     if (done == count) return state.last(op);
     return scan_short_row(op, in, first + done, static_cast<int>(count - done), out, rows, state);
+}
+
+/// Brings local prefixes of `rows` rows from element `at` on to their places, behind the carry.
+template <class T, class Operator, class Outputs>
+void put_rows(const Operator& op, const T* local, const std::optional<T>& carry, index_type at, int rows,
+              Outputs& out) {
+    POLYSCAN_HOST_CALL(put_rows(op, local, carry, at, rows, out));
+}
+
+/// Copies `rows` rows of elements, as the operator sees them, to a buffer.
+template <class T, class Source>
+void load_rows(const Source& in, index_type at, int rows, T* to) {
+    POLYSCAN_HOST_CALL(load_rows(in, at, rows, to));
+}
+
+/// Replaces a full tile in a buffer by its local prefixes, as `Block` makes them.
+template <class Block, class T, class Operator>
+void scan_block(const Operator& op, T* v) {
+    POLYSCAN_HOST_CALL(scan_block_in<Block>(op, v));
+}
+
+/// The last of them, of Kogge-Stone's or Brent-Kung's.
+template <class Block, class T, class Operator, class Source>
+T fold_block(const Operator& op, const Source& in, index_type at) {
+    POLYSCAN_HOST_CALL(fold_block<Block, T>(op, in, at));
 }
 
 #undef POLYSCAN_HOST_CALL

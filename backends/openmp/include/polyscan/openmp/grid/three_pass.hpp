@@ -62,8 +62,13 @@ void grid_scan(policy<grid::three_pass, Block> how, const Request& request, cons
         tile_pass<Block, Request> pass(request);
         for (index_type s; (s = scan_tickets.take()) < cut.sections && !others.stopped();)
             for (index_type t = cut.first_tile(s); t < cut.first_tile(s + 1); ++t) {
-                pass.scan(t);
-                pass.store(t, carry_of(t), last_before(t));
+                // The carry is known: where a pass can, the scan needs no buffer.
+                if constexpr (requires { pass.scan_and_store(t, carry_of(t), last_before(t)); }) {
+                    pass.scan_and_store(t, carry_of(t), last_before(t));
+                } else {
+                    pass.scan(t);
+                    pass.store(t, carry_of(t), last_before(t));
+                }
             }
     });
 }

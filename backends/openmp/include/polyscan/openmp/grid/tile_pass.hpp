@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <polyscan/host/tile_kernels.hpp>
 #include <polyscan/openmp/block/brent_kung.hpp>
 #include <polyscan/openmp/block/coarse.hpp>
 #include <polyscan/openmp/block/independent.hpp>
@@ -139,11 +140,60 @@ public:
 
 namespace polyscan::openmp {
 
+/// A request of few elements, where the cost of a call counts: less than a tile, in which all grid algorithms are the
+/// same. Returns whether it is done.
+template <class Block, class Request>
+bool scan_few(const Request& request) {
+    using value_type = typename Request::accumulator_type;
+    using operator_type = typename Request::operator_type;
+    if constexpr (std::is_arithmetic_v<value_type> && host::vectorisable<value_type>) {
+        constexpr bool on_vectors = host::takes_anything<operator_type> && host::source<Request>::is_plain &&
+                                    std::is_same_v<typename Request::output_type, value_type*>;
+        if (request.size > host::few_elements<value_type> || request.size == 0 || request.count != nullptr)
+            return false;
+        const bool exclusive = request.kind == scan_kind::exclusive;
+        const auto size = static_cast<int>(request.size);
+        if constexpr (exactly_associative<operator_type, value_type>) {
+            // Fewer than it pays to ask for the instruction set; in whatever order.
+            constexpr index_type very_few = 32;
+            if (size <= very_few) {
+                int i = 0;
+                value_type value{};
+                if (request.init) {
+                    value = *request.init;
+                } else {
+                    value = request.load(i);
+                    request.store(i++, value);
+                }
+                if constexpr (on_vectors && sizeof(value_type) <= 4)
+                    if (!exclusive)
+                        i += host::as_compiled::scan_few_vectors(request.op, request.input + i, size - i,
+                                                                 request.output + i, value);
+                for (; i < size; ++i) {
+                    const value_type before = value;
+                    value = polyscan::combine(request.op, before, request.load(i));
+                    request.store(i, exclusive ? before : value);
+                }
+                if (request.total != nullptr) *request.total = value;
+                return true;
+            }
+        }
+        if constexpr (on_vectors && std::is_same_v<Block, block::warp_shuffle>) {
+            const value_type before = request.init ? *request.init : host::neutral<operator_type, value_type>;
+            if (exclusive || !host::scan_few(request.op, request.input, size, request.output, before)) return false;
+            if (request.total != nullptr) *request.total = request.output[size - 1];
+            return true;
+        }
+    }
+    return false;
+}
+
 /// All tiles in order, in the calling thread.
 template <class Block, class Request>
 void scan_in_order(const Request& request) {
-    if constexpr (requires { tile_pass<Block, Request>::scan_at_once(request); })
-        if (tile_pass<Block, Request>::scan_at_once(request)) return;
+    using pass_type = tile_pass<Block, Request>;
+    if constexpr (requires { pass_type::scan_at_once(request); })
+        if (request.size <= tiling<Block, Request>::tile) return pass_type::scan_at_once(request);
     const tiling<Block, Request> cut(request);
     tile_pass<Block, Request> pass(request);
     std::optional<typename Request::accumulator_type> carry = request.init;
