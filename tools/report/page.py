@@ -44,7 +44,7 @@ def machines_table(found):
     lines = []
     for record in found:
         own = collections.Counter(plots.VERDICTS[plots.verdict_class(row.verdict)][0] for row in record.rows)
-        lines.append([record.label, record.machine, record.compiler, record.date, record.path.name, len(record.rows),
+        lines.append([record.label, record.machine, record.compiler, record.date, record.path.name, len(record.rows) + len(record.others),
                       own["exact"] + own["same bits"] + own["within bound"], own["mismatch"], own["skipped"]])
     return table(["label", "machine", "compiler", "date", "file", "rows#", "checked and right#", "mismatches#", "skipped#"], lines)
 

@@ -316,6 +316,38 @@ def threads(records):
         yield f"threads-{case.slug}", title, finish(figure, title, used)
 
 
+def others(records):
+    """Verbs beside scan, and other rows of benchmark programs: the share of what is possible, at the largest n of each."""
+    for record in records:
+        names = unique(o.name for o in record.others if o.share)
+        if not names:
+            continue
+        makers = unique(o.who for o in record.others if o.share)
+        figure, axes = plt.subplots(figsize=(9.5, 0.9 + 0.14 * len(names) + 0.17 * sum(
+            len({o.who for o in record.others if o.name == name and o.share}) for name in names)))
+        y, places = 0.0, []
+        for name in names:
+            own = [o for o in record.others if o.name == name and o.share]
+            n = max(o.n for o in own)
+            start = y
+            for o in [o for o in own if o.n == n]:
+                m = makers.index(o.who)
+                axes.barh(y, o.share, 0.9, color=GREYS[m % len(GREYS)], hatch=HATCHES[m % len(HATCHES)], edgecolor="black", linewidth=0.8)
+                axes.text(o.share, y, f" {microseconds(float(f'{o.us:.3g}'))}", va="center", fontsize=7)
+                y += 1
+            places.append(((start + y - 1) / 2, f"{name}, n = {size_text(n)}"))
+            y += 0.8
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_ylim(y - 0.3, -0.8)
+        axes.set_yticks([place for place, _ in places], [text for _, text in places], fontsize=8)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("share of the roof of the same run (a copy or a read-only pass of the bytes; for sorts CUB's speed)")
+        handles = [plt.Rectangle((0, 0), 1, 1, facecolor=GREYS[m % len(GREYS)], hatch=HATCHES[m % len(HATCHES)], edgecolor="black", label=who)
+                   for m, who in enumerate(makers)]
+        title = f"Other verbs and rows · {record.label}"
+        yield f"others-{record.path.stem}", title, finish(figure, title, [record], handles)
+
+
 # From good to bad; the letter is what a black-and-white print shows.
 VERDICTS = (("exact", "E", "#ffffff", ""), ("same bits", "B", "#dbe9f6", ""), ("within bound", "~", "#fdf0cf", "..."),
             ("not recorded", "?", "#eeeeee", ""), ("skipped", "–", "#cfcfcf", "///"), ("mismatch", "X", "#d55e00", "xxx"))
@@ -358,4 +390,5 @@ def verdicts(records):
 
 
 ALL = (("Time and copy ratio against n", against_n), ("The five founding algorithms", seeds),
-       ("Backends and machines, CPU against GPU", machines), ("Scaling with threads", threads), ("Verdicts", verdicts))
+       ("Backends and machines, CPU against GPU", machines), ("Scaling with threads", threads), ("Other verbs and rows", others),
+       ("Verdicts", verdicts))

@@ -62,12 +62,25 @@ class Row:
 
 
 @dataclasses.dataclass
+class Other:
+    """A row of a benchmark program that is no row of a comparison: a verb beside scan, a row by name."""
+
+    record: "Record"
+    name: str
+    who: str  # whose implementation
+    n: int
+    us: float
+    share: float | None  # of the fastest that the memory allows, or of a peer's speed
+
+
+@dataclasses.dataclass
 class Record:
     path: pathlib.Path
     machine: str
     compiler: str
     date: str
     rows: list
+    others: list
     label: str = ""  # unique among the records of one report
 
     @property
@@ -93,6 +106,26 @@ def _text(row, key, where, default=None):
     return value
 
 
+def _count(row, where):
+    if "n" in row:
+        return int(_number(row, "n", where, required=True))
+    return 2 ** int(_number(row, "log2n", where, required=True))
+
+
+def _other(record, row, where):
+    """Nothing for rows that are no measurements."""
+    us = _number(row, "median_us", where) or _number(row, "us", where)
+    if us is None or not ("n" in row or "log2n" in row):
+        return None
+    name = " ".join(str(row[key]) for key in ("verb", "row", "dtype", "data") if key in row)
+    shares = [_number(row, key, where) for key in ("of_roof", "ratio", "speed_of_cub") if key in row]
+    return Other(record, name, str(row.get("by", row.get("backend", "polyscan"))), _count(row, where), us, shares[0] if shares else None)
+
+
+def _is_other(row):
+    return isinstance(row, dict) and "policy" not in row and ("verb" in row or "row" in row)
+
+
 def _row(record, row, where):
     if not isinstance(row, dict):
         raise BadRecord(f"{where}: is not an object")
@@ -102,12 +135,9 @@ def _row(record, row, where):
     if missing:
         raise BadRecord(f"{where}: lacks {', '.join(missing)}")
     backend = _text(row, "backend", where)
-    if "n" in row:
-        n = int(_number(row, "n", where, required=True))
-    else:
-        n = 2 ** int(_number(row, "log2n", where, required=True))
-    case = Case(_text(row, "verb", where, "scan"), _text(row, "dtype", where), _text(row, "op", where),
-                _text(row, "kind", where, "inclusive"))
+    n = _count(row, where)
+    op = " ".join([_text(row, "op", where), *([_text(row, "variant", where)] if "variant" in row else [])])
+    case = Case(_text(row, "verb", where, "scan"), _text(row, "dtype", where), op, _text(row, "kind", where, "inclusive"))
     peer = row.get("peer", backend not in BACKENDS)
     if not isinstance(peer, bool):
         raise BadRecord(f"{where}: 'peer' is {json.dumps(peer)}, not true or false")
@@ -119,7 +149,7 @@ def _row(record, row, where):
 
 
 def _compiler(content):
-    text = str(content["machine"].get("compiler") or content.get("compiler") or "compiler not recorded")
+    text = str(content.get("machine", {}).get("compiler") or content.get("compiler") or "compiler not recorded")
     nvcc = re.search(r"cuda_(\d+\.\d+)", text)
     return f"nvcc {nvcc[1]}" if nvcc else text
 
@@ -138,16 +168,22 @@ def read(path):
     rows = content.get("rows", content.get("sweep"))
     if not isinstance(rows, list) or not rows:
         raise BadRecord(f"{path}: has no rows")
-    machine = content.get("machine")
+    machine = content.get("machine", {})
     if not isinstance(machine, dict):
-        raise BadRecord(f"{path}: 'machine' is missing")
-    name = str(machine.get("device") or machine.get("processor") or "unknown machine")
+        raise BadRecord(f"{path}: 'machine' is not an object")
+    name = str(machine.get("device") or machine.get("processor") or "machine not recorded")
     if "driver" in machine:
         name += f" (driver {machine['driver']})"
     elif "processors" in machine:
         name += f" ({machine['processors']} processors)"
-    record = Record(path, name, _compiler(content), str(machine.get("date") or content.get("date") or "date not recorded"), [])
-    record.rows = [_row(record, row, f"{path}: row {i}") for i, row in enumerate(rows)]
+    record = Record(path, name, _compiler(content), str(machine.get("date") or content.get("date") or "date not recorded"), [], [])
+    for i, row in enumerate(rows):
+        where = f"{path}: row {i}"
+        if _is_other(row):
+            other = _other(record, row, where)
+            record.others += [other] if other else []
+        else:
+            record.rows.append(_row(record, row, where))
     return record
 
 

@@ -46,7 +46,7 @@ def main():
         count = page.write(found, output)
     except OSError as error:
         fail(f"{output}: cannot be written: {error.strerror}")
-    print(f"{output / 'index.html'}: {count} pictures of {sum(len(r.rows) for r in found)} rows from {len(found)} file(s)")
+    print(f"{output / 'index.html'}: {count} pictures of {sum(len(r.rows) + len(r.others) for r in found)} rows from {len(found)} file(s)")
 
 
 if __name__ == "__main__":
