@@ -130,7 +130,7 @@ int main() {
     expect(a == b, "the same policy gives the same bits");
     expect(a == polyscan::reference::policy_order(how{}, in, polyscan::plus{}), "the oracle agrees");
     float total_a = 0, total_b = 0;
-    for (const std::size_t n : {0, 1, 4095, 4096, 4097, 100000}) {
+    for (const int n : {0, 1, 4095, 4096, 4097, 100000}) {
         polyscan::exclusive_scan(mine, polyscan::counted(in.data(), n), a, 0.5F, polyscan::plus{}, how{},
                                  polyscan::total_to{&total_a});
         polyscan::exclusive_scan(theirs, polyscan::counted(in.data(), n), b, 0.5F, polyscan::plus{}, how{},

@@ -20,6 +20,11 @@ struct cell_of {
         return static_cast<int>(p.y * cells_a_side) * cells_a_side + static_cast<int>(p.x * cells_a_side);
     }
 };
+struct write_cell {
+    const point* points;
+    int* cells;
+    POLYSCAN_FUNCTION void operator()(index_type i) const { cells[i] = cell_of{}(points[i]); }
+};
 // [cell]
 
 } // namespace
@@ -38,9 +43,7 @@ int main(int argc, char* argv[]) {
         example::array<int> cell(where, n), sorted_cells(where, n), counts(where, cells), begins(where, cells);
 
         // [partition]
-        const point* const p = in.data();
-        int* const c = cell.data();
-        where.for_each(n, [=] POLYSCAN_FUNCTION(index_type i) { c[i] = cell_of{}(p[i]); });
+        where.for_each(n, write_cell{in.data(), cell.data()});
 
         polyscan::histogram(where, cell.view(), polyscan::counted(counts.data(), cells), polyscan::even_bins{0, cells});
         polyscan::exclusive_scan(where, counts.view(), begins.data());

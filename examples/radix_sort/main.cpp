@@ -52,9 +52,11 @@ int main(int argc, char* argv[]) {
         polyscan::radix_sort_by_key(where, keys.view(), values.view(), keys.data(), values.data()); // in place, stable
         // [library]
         std::vector<int> expected = number;
-        std::ranges::stable_sort(expected, [&](int a, int b) {
+        std::ranges::sort(expected, [&](int a, int b) {
             const float x = measured[static_cast<std::size_t>(a)], y = measured[static_cast<std::size_t>(b)];
-            return x < y || (std::isnan(y) && !std::isnan(x)); // NaN last, -0 beside +0
+            if (std::isnan(x) || std::isnan(y))
+                return std::isnan(x) == std::isnan(y) ? a < b : std::isnan(y); // NaN last
+            return x == y ? a < b : x < y;                                     // -0 is +0; equals in their order
         });
         example::require(values.to_host() == expected, "sorted by key, equals in their order");
 

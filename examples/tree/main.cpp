@@ -25,19 +25,29 @@ void depths(example::backend& where, example::array<char>& tour, int* depth) {
 // [depths]
 
 // [sizes]
+struct count_up {
+    index_type* order;
+    POLYSCAN_FUNCTION void operator()(index_type i) const { order[i] = i; }
+};
+// Two steps for every node of the subtree, from entering it to leaving it.
+struct size_of_pair {
+    const index_type* order;
+    index_type* size;
+    POLYSCAN_FUNCTION void operator()(index_type k) const {
+        const index_type enter = order[2 * k], leave = order[2 * k + 1];
+        size[enter] = (leave - enter + 1) / 2;
+    }
+};
+
 // Among the steps of one depth, nodes are entered and left in turn: after a stable sort by depth, the two steps of a
-// node are neighbours. Between them lie two steps for every node of its subtree.
+// node are neighbours.
 void subtree_sizes(example::backend& where, example::array<int>& depth, index_type* size) {
     const index_type n = depth.size();
     example::array<index_type> order(where, n);
     example::array<int> sorted(where, n);
-    index_type* const place = order.data();
-    where.for_each(n, [=] POLYSCAN_FUNCTION(index_type i) { place[i] = i; });
+    where.for_each(n, count_up{order.data()});
     polyscan::radix_sort_by_key(where, depth.view(), order.view(), sorted.data(), order.data());
-    where.for_each(n / 2, [=] POLYSCAN_FUNCTION(index_type k) {
-        const index_type enter = place[2 * k], leave = place[2 * k + 1];
-        size[enter] = (leave - enter + 1) / 2;
-    });
+    where.for_each(n / 2, size_of_pair{order.data(), size});
 }
 // [sizes]
 

@@ -10,11 +10,23 @@ namespace {
 
 using example::index_type;
 
-// Where a worker starts.
+// [start]
+// Where a worker starts: it looks that up once, and needs no search.
 struct position {
     int row;
     index_type entry_of_row;
 };
+struct find_start {
+    const int* row_of;
+    const index_type* begins;
+    index_type share;
+    position* starts;
+    POLYSCAN_FUNCTION void operator()(index_type worker) const {
+        const index_type k = worker * share;
+        starts[worker] = {row_of[k], k - begins[row_of[k]]};
+    }
+};
+// [start]
 
 // [expand]
 // begins[r]: where row r begins. row_of[k]: the row of entry k. Both in the backend's memory.
@@ -51,16 +63,10 @@ int main(int argc, char* argv[]) {
         expand_rows(where, device_lengths, begins, row_of, entries);
 
         // [balance]
-        // Worker w takes entries [w * share, (w + 1) * share): it looks up where it is once, and needs no search.
+        // Worker w takes entries [w * share, (w + 1) * share).
         const index_type workers = 16, share = polyscan::ceil_div(entries, workers);
         example::array<position> starts(where, workers);
-        const int* const row = row_of.data();
-        const index_type* const begin = begins.data();
-        position* const start = starts.data();
-        where.for_each(workers, [=] POLYSCAN_FUNCTION(index_type w) {
-            const index_type k = w * share;
-            start[w] = {row[k], k - begin[row[k]]};
-        });
+        where.for_each(workers, find_start{row_of.data(), begins.data(), share, starts.data()});
         // [balance]
 
         const std::vector<int> found = row_of.to_host();
