@@ -8,6 +8,10 @@
 /// adds and you want the same bits as on other backends.
 #pragma once
 
+#if !defined(_OPENMP)
+#error "polyscan/openmp.hpp needs OpenMP: compile with -fopenmp, or link polyscan::openmp"
+#endif
+
 #include <polyscan/openmp/backend.hpp>
 #include <polyscan/primitives.hpp>
 #include <polyscan/scan.hpp>

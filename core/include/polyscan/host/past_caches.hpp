@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #if defined(__unix__)
@@ -16,9 +17,11 @@
 
 namespace polyscan::host {
 
-/// Size of the last-level cache.
+/// Size of the last-level cache; POLYSCAN_LAST_LEVEL_BYTES in the environment says another one.
 inline std::size_t last_level_bytes() {
     static const std::size_t bytes = [] {
+        if (const char* const said = std::getenv("POLYSCAN_LAST_LEVEL_BYTES"))
+            return static_cast<std::size_t>(std::strtoull(said, nullptr, 10));
         long found = 0;
 #if defined(_SC_LEVEL3_CACHE_SIZE)
         found = sysconf(_SC_LEVEL3_CACHE_SIZE);

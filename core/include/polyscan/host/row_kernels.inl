@@ -1339,7 +1339,17 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] T fold_block(const Operator& op, Source i
     constexpr int rows = m / row::length, levels = std::countr_zero(static_cast<unsigned>(m / count));
     const vector_operator<Operator, T> how(op);
     lanes<T> parts[rows];
-    for (int r = 0; r < rows; ++r) parts[r] = fold_row<row::vectors, T>(how, in, at + r * row::length);
+    for (int r = 0; r < rows; ++r) {
+        // Tiles are short, and a processor's own look-ahead ends with the page: ask for what comes 16 KiB later, as an
+        // address, because it may lie behind the input.
+        if constexpr (Source::row_bytes > 0)
+            for (int line = 0; line < Source::row_bytes; line += 64)
+                __builtin_prefetch(
+                    reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(in.input + at + r * row::length) +
+                                                  16384 + static_cast<std::uintptr_t>(line)),
+                    0, 2);
+        parts[r] = fold_row<row::vectors, T>(how, in, at + r * row::length);
+    }
     alignas(POLYSCAN_HOST_BYTES) T found[count], values[count];
     store(found, decoded<Operator>(fold_parts<rows, row::vectors>(how, parts)));
     for (int i = 0; i < count; ++i) {

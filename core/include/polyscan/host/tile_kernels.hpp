@@ -33,6 +33,14 @@
 #include <polyscan/request.hpp>
 #include <polyscan/tile.hpp>
 
+// nvcc's front end does not read the vector extensions that the kernels are written with. What it compiles goes the
+// ways for types that vectors cannot hold, to the same bits.
+#if defined(__NVCC__)
+#define POLYSCAN_HOST_VECTORS 0
+#else
+#define POLYSCAN_HOST_VECTORS 1
+#endif
+
 namespace polyscan::host {
 
 /// What a vector holds of a T: numbers as they are, structs in words.
@@ -57,7 +65,8 @@ concept word_struct = std::is_class_v<T> && std::is_trivially_copyable_v<T> && s
 /// What vectors can hold.
 template <class T>
 concept vectorisable =
-    (std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, float> || std::same_as<T, double> || word_struct<T>;
+    POLYSCAN_HOST_VECTORS != 0 && ((std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, float> ||
+                                   std::same_as<T, double> || word_struct<T>);
 
 namespace detail {
 template <class Operator, class... Built>
@@ -249,6 +258,8 @@ private:
 
 } // namespace polyscan::host
 
+#if POLYSCAN_HOST_VECTORS
+
 // The kernels as the compiler's flags say ...
 #define POLYSCAN_HOST_ISA as_compiled
 #define POLYSCAN_HOST_TARGET
@@ -404,3 +415,5 @@ T fold_block(const Operator& op, const Source& in, index_type at) {
 #undef POLYSCAN_HOST_CALL
 
 } // namespace polyscan::host
+
+#endif // POLYSCAN_HOST_VECTORS

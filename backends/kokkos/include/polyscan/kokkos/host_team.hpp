@@ -34,6 +34,9 @@ public:
         shared.rethrow();
     }
 
+    /// What the backend asks for where its caller does not say.
+    static int processors() { return ExecutionSpace().concurrency(); }
+
 private:
     template <class Worker>
     struct start {

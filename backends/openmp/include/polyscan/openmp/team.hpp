@@ -8,7 +8,9 @@
 #include <exception>
 #include <thread>
 
+#if defined(_OPENMP)
 #include <omp.h>
+#endif
 
 #include <polyscan/openmp/tuning.hpp>
 
@@ -63,6 +65,7 @@ void run_guarded(failure& shared, Worker& worker) noexcept {
     }
 }
 
+#if defined(_OPENMP) // the Kokkos backend uses the rest without it
 /// A team of OpenMP threads. Anything with the same `run` can take its place (the tests run std::threads in reverse
 /// order through it).
 struct omp_team {
@@ -84,6 +87,7 @@ struct omp_team {
     /// OMP_NUM_THREADS is. Three threads on two processors run at a quarter of the speed of two.
     static int processors() { return std::max(1, std::min(omp_get_max_threads(), omp_get_num_procs())); }
 };
+#endif
 
 /// Hands out indices in ascending order, each once.
 class ticket_counter {

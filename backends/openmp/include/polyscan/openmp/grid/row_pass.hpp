@@ -36,7 +36,7 @@ public:
         std::size_t bytes = static_cast<std::size_t>(r.size) * 2 * sizeof(value_type);
         if constexpr (std::is_pointer_v<typename Request::input_type>)
             if (static_cast<const void*>(r.input) == static_cast<const void*>(r.output)) bytes = 0; // read anyway
-        past_caches_ = same_elements && bytes > tuning::surely_cached_bytes && bytes > host::last_level_bytes();
+        past_caches_ = same_elements && bytes > host::last_level_bytes();
     }
     ~tile_pass() {
         if (past_caches_) host::order_past_caches();

@@ -146,6 +146,7 @@ template <class Block, class Request>
 bool scan_few(const Request& request) {
     using value_type = typename Request::accumulator_type;
     using operator_type = typename Request::operator_type;
+#if POLYSCAN_HOST_VECTORS
     if constexpr (std::is_arithmetic_v<value_type> && host::vectorisable<value_type>) {
         constexpr bool on_vectors = host::takes_anything<operator_type> && host::source<Request>::is_plain &&
                                     std::is_same_v<typename Request::output_type, value_type*>;
@@ -185,6 +186,7 @@ bool scan_few(const Request& request) {
             return true;
         }
     }
+#endif
     return false;
 }
 

@@ -25,8 +25,10 @@ bool exceeds_caches(const Request& r) {
         if constexpr (Request::writes_memory)
             if (static_cast<const void*>(r.input) == static_cast<const void*>(r.output)) return false;
     }
-    return bytes > tuning::surely_cached_bytes && bytes > host::last_level_bytes();
+    return bytes > host::last_level_bytes();
 }
+
+#if POLYSCAN_HOST_VECTORS
 
 /// What they have in common: local prefixes from a buffer to their places.
 template <class Block, class Request>
@@ -193,5 +195,7 @@ private:
         return plan;
     }
 };
+
+#endif
 
 } // namespace polyscan::openmp
