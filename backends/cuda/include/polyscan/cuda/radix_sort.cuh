@@ -277,6 +277,13 @@ private:
     std::uint64_t aggregate_;
 };
 
+/// Tells the compiler what it cannot know of a pointer that is chosen at run time. (nvcc 13.0 generates broken code
+/// from this for pointers to some structs.)
+template <class T>
+__device__ void assume_global(const T* pointer) {
+    if constexpr (std::is_arithmetic_v<T>) __builtin_assume(__isGlobal(pointer));
+}
+
 /// One pass. Every warp has a part of the tile, `items` times 32 consecutive elements.
 template <class Key, class Value>
 __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
@@ -298,10 +305,12 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
     const index_type n = call.live_size(), tiles = ceil_div(n, shape::tile);
     const sort_elements<const Key, const Value> from = call.source(step);
     const sort_elements<Key, Value> to = call.target(step);
-    // The compiler cannot know of pointers that are chosen at run time. (It takes them as void only.)
-    const void* const memory[] = {from.keys, to.keys, from.values, to.values};
-#pragma unroll
-    for (int i = 0; i < (sort_request<Key, Value>::has_values ? 4 : 2); ++i) __builtin_assume(__isGlobal(memory[i]));
+    assume_global(from.keys);
+    assume_global(to.keys);
+    if constexpr (sort_request<Key, Value>::has_values) {
+        assume_global(from.values);
+        assume_global(to.values);
+    }
     const digit_cells cells(call.cells, step);
     const int rank = static_cast<int>(threadIdx.x), lane = rank % warp_size;
     unsigned* const own_counts = counts + rank / warp_size * digit_values;
@@ -399,16 +408,12 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
             }
         }
         if constexpr (sort_request<Key, Value>::has_values) {
-            slot<Value> value[items];
             const Value* const source_values = from.values + first + part;
-#pragma unroll
-            for (int i = 0; i < items; ++i)
-                value[i].value = i * warp_size < left ? source_values[i * warp_size] : *from.values; // any one
             __syncthreads(); // the keys are read before the values take their place
             auto* const staged_values = reinterpret_cast<Value*>(shared);
 #pragma unroll
             for (int i = 0; i < items; ++i)
-                if (i * warp_size < left) staged_values[element[i].place()] = value[i].value;
+                if (i * warp_size < left) staged_values[element[i].place()] = source_values[i * warp_size];
             __syncthreads(); // the values are there before they are read
             const Value* const sorted_values = staged_values + rank;
             Value* const target_values = to.values + rank;
