@@ -12,17 +12,19 @@
 ///     exclusive_scan<Accumulator>(backend, in, out [, init [, op [, policy [, options...]]]])
 /// Options: `with_init{value}` (inclusive), `with_transform{f}`, `total_to{pointer}`.
 ///
-/// Input and output: see view.hpp. Lengths: the output holds at least as many elements as the input.
-/// Aliasing: in place is allowed, that is, both start at the same address and their elements have the same size. Any
-/// other overlap is rejected, as is a total inside either.
-/// Operator: associative on the accumulator type, `op(earlier, later)`; it need not be commutative, and only exclusive
-/// scans without init need an identity. For floating point the association is fixed by the policy.
-/// Accumulator: the type named by the caller; else, with init, `std::common_type_t<Init, Out>` where both are numbers,
-/// else `Init`; without init `std::common_type_t<decltype(op(x, x)), Out>`, x being a transformed input element. Inputs
-/// are converted to it before the first operation, so sums of uint8_t into uint64_t do not wrap at 256. Empty input:
-/// nothing is read or written, except that a total receives the init or the operator's identity, if any. Throws
-/// std::invalid_argument for a broken contract (before anything is written) and polyscan::backend_error when the
-/// backend fails. Work may still be under way on return where a backend is asynchronous (backend.hpp).
+///  - Input and output: see view.hpp. The output holds at least as many elements as the input.
+///  - Aliasing: in place is allowed, that is, both start at the same address and their elements have the same size. Any
+///    other overlap is rejected, as is a total inside either.
+///  - Operator: associative on the accumulator type, `op(earlier, later)`; it need not be commutative, and only
+///    exclusive scans without init need an identity. For floating point the association is fixed by the policy.
+///  - Accumulator: the type named by the caller; else, with init, `std::common_type_t<Init, Out>` where both are
+///    numbers, else `Init`; without init `std::common_type_t<decltype(op(x, x)), Out>`, x being a transformed input
+///    element. Inputs are converted to it before the first operation, so sums of uint8_t into uint64_t do not wrap at
+///    256.
+///  - Empty input: nothing is read or written, except that a total receives the init or the operator's identity, if
+///    there is one.
+///  - Errors: std::invalid_argument for a broken contract (before anything is written), polyscan::backend_error when
+///    the backend fails. Work may still be under way on return where a backend is asynchronous (backend.hpp).
 #pragma once
 
 #include <cstdint>

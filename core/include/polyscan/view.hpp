@@ -5,8 +5,7 @@
 ///  - rank-1 views with `data_handle()` (std::mdspan) or `data()` and `extent(0)` (Kokkos::View), stride 1;
 ///  - `counted(iterator, n)`: any random-access iterator and a length; device pointers go this way;
 ///  - `counted(iterator, capacity, count)`, as input only: how many elements there are is read from the backend's
-///  memory
-///    when the work runs, so that it may be the result of an earlier call that is still under way;
+///    memory when the work runs, so that it may be the result of an earlier call that is still under way;
 ///  - a bare pointer, as output only: its length cannot be checked;
 ///  - `to_function(f)`, as output only: f(i, value) is called instead of a store.
 #pragma once
