@@ -441,24 +441,42 @@ TEST_CASE("sort: keys of type bool, and bfloat16") {
     cpu.synchronize();
     CHECK((float(out[0]) == -8 && out[1].bits == 0x8000 && out[2].bits == 0 && float(out[3]) == 2));
 }
+#endif
 
 TEST_CASE("sort: the documentation's examples") {
-    backend_type& cpu = object(*targets().front());
-    std::vector<int> in{3, -1, 4, 1, -5}, out(5);
-    radix_sort(cpu, in, out);
-    cpu.synchronize();
-    CHECK(out == std::vector<int>{-5, -1, 1, 3, 4});
-    radix_sort(cpu, in, out, sort_order::descending);
-    cpu.synchronize();
-    CHECK(out == std::vector<int>{4, 3, 1, -1, -5});
-    std::vector<unsigned> keys{2, 1, 2, 0}, keys_out(4);
-    std::vector<char> values{'a', 'b', 'c', 'd'}, values_out(4);
-    radix_sort_by_key(cpu, keys, values, keys_out, values_out);
-    cpu.synchronize();
-    CHECK(keys_out == std::vector<unsigned>{0, 1, 2, 2});
-    CHECK(values_out == std::vector<char>{'d', 'b', 'a', 'c'});
+    if (skipped("examples")) return;
+    target& on = *targets().front();
+    guarded<std::int32_t> in(on, 5, 1), out(on, 5, 0);
+    in.set({3, -1, 4, 1, -5});
+    sort_arguments<std::int32_t, keys_only> a;
+    a.keys = in.data();
+    a.keys_out = out.data();
+    a.size = 5;
+    run_sort(object(on), a);
+    on.synchronize();
+    CHECK(out.get("ascending") == std::vector<std::int32_t>{-5, -1, 1, 3, 4});
+    a.order = sort_order::descending;
+    run_sort(object(on), a);
+    on.synchronize();
+    CHECK(out.get("descending") == std::vector<std::int32_t>{4, 3, 1, -1, -5});
+    guarded<std::uint32_t> keys(on, 4, 0), values(on, 4, 1), keys_out(on, 4, 2), values_out(on, 4, 3);
+    keys.set({2, 1, 2, 0});
+    values.set({'a', 'b', 'c', 'd'});
+    sort_arguments<std::uint32_t, std::uint32_t> b;
+    b.keys = keys.data();
+    b.keys_out = keys_out.data();
+    b.values = values.data();
+    b.values_out = values_out.data();
+    b.size = 4;
+    run_sort(object(on), b);
+    on.synchronize();
+    CHECK(keys_out.get("keys") == std::vector<std::uint32_t>{0, 1, 2, 2});
+    CHECK(values_out.get("values") == std::vector<std::uint32_t>{'d', 'b', 'a', 'c'});
+    // Each form of the kernels once, over a tile and a rest: what sanitizers run.
+    check_sort<std::uint32_t, keys_only>(on, kind::random, 8000, 1, {});
+    check_sort<float, std::uint64_t>(on, kind::special, 8000, 2, {sort_order::descending, {}, true, true, 1, -1});
+    check_sort<std::uint8_t, bytes_3>(on, kind::random, 8000, 3, {sort_order::ascending, {}, true, false, 1, 7500});
 }
-#endif
 
 } // namespace
 } // namespace polyscan::test
