@@ -4,6 +4,8 @@
 #include <list>
 #include <vector>
 
+#include <polyscan/histogram.hpp>
+#include <polyscan/radix_sort.hpp>
 #include <polyscan/scan.hpp>
 
 #include "cases.hpp"
@@ -55,6 +57,10 @@ int main() {
     inclusive_scan(b, in, out, plus{}, default_policy{}, with_init{1}, with_init{2});
 #elif CASE == 10
     inclusive_scan(b, in, out, plus{}, default_policy{}, 7);
+#elif CASE == 11
+    radix_sort(b, in, out);
+#elif CASE == 12
+    histogram(b, in, out, even_bins{0, 10});
 #endif
     return total;
 }
