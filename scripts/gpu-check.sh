@@ -73,8 +73,8 @@ if command -v compute-sanitizer >/dev/null; then
         printf '%s\0' $tool cuda.contract 'each kernel once*'
         printf '%s\0' $tool cuda.primitives 'a chain of verbs*'
         printf '%s\0' $tool cuda.sort '*examples'
-        printf '%s\0' $tool cuda.sort_contract 'few blocks*'
-        printf '%s\0' $tool cuda.histogram '*examples'
+        printf '%s\0' $tool cuda.sort_contract 'few blocks*,a histogram*'
+        printf '%s\0' $tool cuda.histogram 'histogram: more bins*,for_each*'
     done | xargs -0 -n 3 -P "$jobs" bash -c '
         log=$logs/sanitizer/$1.$2
         timeout 300 compute-sanitizer --tool "$1" "$programs/$2" "--test-case=$3" >"$log" 2>&1
