@@ -72,7 +72,6 @@ if command -v compute-sanitizer >/dev/null; then
     for tool in memcheck racecheck synccheck initcheck; do
         printf '%s\0' $tool cuda.contract 'each kernel once*'
         printf '%s\0' $tool cuda.primitives 'a chain of verbs*'
-        printf '%s\0' $tool cuda.sort '*examples'
         printf '%s\0' $tool cuda.sort_contract 'few blocks*,a histogram*'
         printf '%s\0' $tool cuda.histogram 'histogram: more bins*,for_each*'
     done | xargs -0 -n 3 -P "$jobs" bash -c '
