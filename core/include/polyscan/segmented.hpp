@@ -105,9 +105,9 @@ template <class Offsets>
 struct offset_heads {
     Offsets offsets;
     index_type count;
-    /// Where the last segment ends, something begins, too: what is in no segment is not combined with what is.
-    POLYSCAN_FUNCTION bool operator()(index_type i) const {
-        index_type low = 0, high = count; // the first offset that is not below i is in [low, high]
+    /// The first offset that is not below i, or their number.
+    POLYSCAN_FUNCTION index_type first_not_below(index_type i) const {
+        index_type low = 0, high = count;
         while (low < high) {
             const index_type middle = low + (high - low) / 2;
             if (static_cast<index_type>(offsets[middle]) < i)
@@ -115,7 +115,12 @@ struct offset_heads {
             else
                 high = middle;
         }
-        return i == 0 || (low < count && static_cast<index_type>(offsets[low]) == i);
+        return low;
+    }
+    /// Where the last segment ends, something begins, too: what is in no segment is not combined with what is.
+    POLYSCAN_FUNCTION bool operator()(index_type i) const {
+        const index_type k = first_not_below(i);
+        return i == 0 || (k < count && static_cast<index_type>(offsets[k]) == i);
     }
     POLYSCAN_FUNCTION bool in_segment(index_type i) const {
         return i >= static_cast<index_type>(offsets[0]) && i < static_cast<index_type>(offsets[count - 1]);

@@ -11,6 +11,7 @@
 #include <polyscan/openmp/grid/domino.hpp>
 #include <polyscan/openmp/grid/look_back.hpp>
 #include <polyscan/openmp/grid/prefix_server.hpp>
+#include <polyscan/openmp/grid/segmented_pass.hpp>
 #include <polyscan/openmp/grid/single_block.hpp>
 #include <polyscan/openmp/grid/three_pass.hpp>
 #include <polyscan/openmp/histogram.hpp>
