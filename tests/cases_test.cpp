@@ -363,6 +363,100 @@ TEST_CASE("flagos-ai/FlagGems#790: a running maximum does not ignore NaN") {
     CHECK(std::isnan(out[2]));
 }
 
+// --- segments and keys -----------------------------------------------------------------------------------------------
+
+TEST_CASE("NVIDIA/cccl#2061: the first offset is not 0") {
+    every_concurrency([](auto& on) {
+        const std::vector<int> in{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, offsets{5, 9, 9, 12};
+        std::vector<int> out(12, -1);
+        inclusive_segmented_scan(on, in, segment_offsets(offsets), out);
+        CHECK(out == std::vector<int>{-1, -1, -1, -1, -1, 6, 13, 21, 30, 10, 21, 33});
+        // Far from 0, and the room ends where the segments do.
+        const std::vector<index_type> late{99'990, 99'995, 100'000};
+        const std::vector<int> ones(100'000, 1);
+        std::vector<int> sums(100'000, -1);
+        exclusive_segmented_scan(on, ones, segment_offsets(late), sums);
+        CHECK(sums[99'989] == -1);
+        CHECK(std::vector<int>(sums.end() - 10, sums.end()) == std::vector<int>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
+    });
+}
+
+TEST_CASE("AccelerateHS/accelerate#188: no segments, or only empty ones") {
+    auto on = ordinary();
+    const std::vector<int> in{1, 2, 3};
+    for (const std::vector<int>& offsets : {std::vector<int>{}, {0}, {0, 0, 0}, {3, 3}, {2, 2, 2}}) {
+        std::vector<int> out(3, -1);
+        inclusive_segmented_scan(on, in, segment_offsets(offsets), out);
+        CHECK(out == std::vector<int>(3, -1));
+    }
+    const std::vector<int> nothing;
+    std::vector<int> out;
+    inclusive_segmented_scan(on, nothing, segment_offsets(std::vector<int>{0, 0}), out);
+    inclusive_segmented_scan(on, nothing, head_flags(nothing), out);
+    index_type count = 7;
+    reduce_by_key(on, nothing, nothing, out, out, &count);
+    CHECK(count == 0);
+}
+
+TEST_CASE("Bears-R-Us/arkouda#1055: a resetting sum over segments that span several workers") {
+    // 32 elements per worker and more; segments of three workers' shares.
+    every_concurrency([](auto& on) {
+        for (const std::size_t n : {std::size_t{32}, std::size_t{32} * 8192}) {
+            std::vector<int> heads(n, 0), right(n), out(n);
+            const std::vector<int> ones(n, 1);
+            for (std::size_t i = 0; i < n; i += 3 * n / 8) heads[i] = 1;
+            for (std::size_t i = 0; i < n; ++i) right[i] = heads[i] != 0 || i == 0 ? 1 : right[i - 1] + 1;
+            inclusive_segmented_scan(on, ones, head_flags(heads), out);
+            CHECK(out == right);
+        }
+    });
+}
+
+TEST_CASE("ROCm/rocm-libraries#1835: the output over the keys") {
+    auto on = ordinary();
+    std::vector<int> keys{1, 1, 2, 2};
+    const std::vector<int> in{1, 2, 3, 4};
+    CHECK_THROWS_WITH_AS(inclusive_scan_by_key(on, keys, in, keys), doctest::Contains("out: overlaps keys"),
+                         std::invalid_argument);
+    CHECK(keys == std::vector<int>{1, 1, 2, 2});
+    // Over the values it is well defined.
+    std::vector<int> values = in;
+    inclusive_scan_by_key(on, keys, values, values);
+    CHECK(values == std::vector<int>{1, 3, 3, 7});
+}
+
+// --- compaction ------------------------------------------------------------------------------------------------------
+
+TEST_CASE("TheHPXProject/hpx#1962: copy_if in place is refused") {
+    auto on = ordinary();
+    std::vector<int> values = from_to(0, 11);
+    index_type count = 0;
+    const auto even = [](int x) { return x % 2 == 0; };
+    CHECK_THROWS_WITH_AS(copy_if(on, values, values, &count, even), doctest::Contains("out: overlaps in"),
+                         std::invalid_argument);
+    CHECK(values == from_to(0, 11));
+    std::vector<int> out(12, -1);
+    copy_if(on, values, out, &count, even);
+    CHECK(count == 6);
+    CHECK(out == std::vector<int>{0, 2, 4, 6, 8, 10, -1, -1, -1, -1, -1, -1});
+}
+
+TEST_CASE("ROCm/rocPRIM#376: partitions of one element more than some number") {
+    every_concurrency([](auto& on) {
+        for (const index_type n : {513, 1024, 1025, 4097, 40'961}) {
+            CAPTURE(n);
+            const std::vector<int> in = from_to(0, static_cast<int>(n) - 1);
+            std::vector<int> out(in.size()), right = in;
+            const auto divisible = [](int x) { return x % 3 == 0; };
+            std::stable_partition(right.begin(), right.end(), divisible);
+            index_type count = 0;
+            partition(on, in, out, &count, divisible);
+            CHECK(count == (n + 2) / 3);
+            CHECK(out == right);
+        }
+    });
+}
+
 // --- no value yet ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("kokkos/kokkos#6065: joining with nothing on either side") {

@@ -6,6 +6,7 @@
 /// POLYSCAN_TEST_BACKEND names the header that defines `backend_under_test`.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -18,6 +19,12 @@
 #include POLYSCAN_TEST_BACKEND
 
 namespace polyscan::test {
+
+#ifdef POLYSCAN_TEST_CUB
+/// Names of verbs, empty if there are none (tests/cuda/primitives_judge.cu).
+std::string verbs_that_differ_from_cub(backend_under_test::type& on, index_type n);
+#endif
+
 namespace {
 
 using backend_type = backend_under_test::type;
@@ -160,6 +167,119 @@ TEST_CASE("a chain of verbs over counts that the host never sees") {
         }
     }
 }
+
+// --- the standard library's judgement -------------------------------------------------------------------------------
+
+TEST_CASE("the standard library agrees") {
+    if (skipped("standard library")) return;
+    using Case = cases::int32_plus;
+    const std::string policy = default_policy::name();
+    for (const auto& each : targets()) {
+        CAPTURE(each->workers());
+        backend_type& on = object(*each);
+        constexpr index_type n = 30'011;
+        std::vector<int> input, keys;
+        std::vector<float> floats; // small whole numbers: sums are exact in every order
+        std::vector<std::uint8_t> flags;
+        for (index_type i = 0; i < n; ++i) {
+            input.push_back(static_cast<int>(random_bits(21, i)));
+            keys.push_back(static_cast<int>(i / 7 % 3));
+            floats.push_back(static_cast<float>(random_bits(22, i) % 8));
+            flags.push_back(random_bits(23, i) % 50 == 0);
+        }
+        auto in = on.template allocate<int>(n), out = on.template allocate<int>(n),
+             total = on.template allocate<int>(1);
+        auto keys_in = on.template allocate<int>(n), keys_out = on.template allocate<int>(n);
+        auto floats_in = on.template allocate<float>(n), floats_out = on.template allocate<float>(n);
+        auto marks = on.template allocate<std::uint8_t>(n);
+        auto count = on.template allocate<index_type>(1);
+        on.copy_to_device(in.data(), input.data(), n);
+        on.copy_to_device(keys_in.data(), keys.data(), n);
+        on.copy_to_device(floats_in.data(), floats.data(), n);
+        on.copy_to_device(marks.data(), flags.data(), n);
+        const auto found = [&] { return fetched(on, count.data(), 1).front(); };
+        const auto select = [&](selection_verb verb) {
+            run_select<primitive_policies>(
+                on, policy,
+                select_arguments<Case>{verb, in.data(), marks.data(), n, nullptr, out.data(), count.data()});
+            on.synchronize();
+            return fetched(on, out.data(), verb == selection_verb::partition ? n : found());
+        };
+
+        std::vector<int> right;
+        std::copy_if(input.begin(), input.end(), std::back_inserter(right), is_chosen{});
+        CHECK(select(selection_verb::copy_if) == right);
+        right.clear();
+        std::remove_copy_if(input.begin(), input.end(), std::back_inserter(right), is_chosen{});
+        CHECK(select(selection_verb::remove_if) == right);
+        right = input;
+        const auto middle = std::stable_partition(right.begin(), right.end(), is_chosen{});
+        CHECK(select(selection_verb::partition) == right);
+        CHECK(found() == middle - right.begin());
+        right = input;
+        right.erase(std::unique(right.begin(), right.end(), same_residue{}), right.end());
+        CHECK(select(selection_verb::unique) == right);
+
+        reduce_arguments<Case> reduction;
+        reduction.in = in.data();
+        reduction.size = n;
+        reduction.result = total.data();
+        run_reduce<primitive_policies>(on, policy, reduction);
+        on.synchronize();
+        CHECK(fetched(on, total.data(), 1).front() ==
+              std::accumulate(input.begin(), input.end(), 0, [](int a, int b) { return plus{}(a, b); }));
+
+        segmented_arguments<cases::float_plus> scan;
+        scan.in = floats_in.data();
+        scan.flags = marks.data();
+        scan.size = n;
+        scan.out = floats_out.data();
+        run_segmented<primitive_policies>(on, policy, scan);
+        on.synchronize();
+        std::vector<float> sums(floats.size());
+        for (std::size_t begin = 0; begin < sums.size();) {
+            const auto end = std::find_if(flags.begin() + static_cast<std::ptrdiff_t>(begin) + 1, flags.end(),
+                                          [](std::uint8_t flag) { return flag != 0; }) -
+                             flags.begin();
+            std::partial_sum(floats.begin() + static_cast<std::ptrdiff_t>(begin), floats.begin() + end,
+                             sums.begin() + static_cast<std::ptrdiff_t>(begin));
+            begin = static_cast<std::size_t>(end);
+        }
+        CHECK(fetched(on, floats_out.data(), n) == sums);
+
+        runs_arguments<Case> runs;
+        runs.keys = keys_in.data();
+        runs.in = in.data();
+        runs.size = n;
+        runs.keys_out = keys_out.data();
+        runs.out = out.data();
+        runs.count = count.data();
+        run_runs<primitive_policies>(on, policy, runs);
+        on.synchronize();
+        std::vector<int> names, folds;
+        for (auto begin = keys.begin(); begin != keys.end();) {
+            const auto end = std::find_if(begin, keys.end(), [&](int key) { return key != *begin; });
+            names.push_back(*begin);
+            folds.push_back(std::accumulate(input.begin() + (begin - keys.begin()),
+                                            input.begin() + (end - keys.begin()), 0,
+                                            [](int a, int b) { return plus{}(a, b); }));
+            begin = end;
+        }
+        CHECK(found() == static_cast<index_type>(names.size()));
+        CHECK(fetched(on, keys_out.data(), found()) == names);
+        CHECK(fetched(on, out.data(), found()) == folds);
+    }
+}
+
+#ifdef POLYSCAN_TEST_CUB
+TEST_CASE("CUB agrees") {
+    if (skipped("CUB")) return;
+    for (const auto& each : targets()) {
+        CAPTURE(each->workers());
+        for (const index_type n : {1, 1'000, 1'000'003}) CHECK(verbs_that_differ_from_cub(object(*each), n) == "");
+    }
+}
+#endif
 
 // --- contract --------------------------------------------------------------------------------------------------------
 
