@@ -66,16 +66,17 @@ function(polyscan_add_registry name)
     set_target_properties(polyscan_${name}_registry PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# polyscan_add_backend_peers(<name> <file>...): scans of another library on the backend's device, which register
-# themselves (tools/peers/peer.hpp). The program is defined later than the backends.
-function(polyscan_add_backend_peers name)
+# polyscan_add_to_program(<name> <file>...): what the program alone needs of a backend and what registers itself there:
+# the verbs beside scan (tools/verbs/verb.hpp), other libraries' scans on its device (tools/peers/peer.hpp). The program
+# is defined later than the backends.
+function(polyscan_add_to_program name)
     if(NOT POLYSCAN_TOOLS)
         return()
     endif()
-    add_library(polyscan_${name}_peers OBJECT EXCLUDE_FROM_ALL ${ARGN})
-    target_include_directories(polyscan_${name}_peers PRIVATE src "${PROJECT_SOURCE_DIR}/tools")
-    target_link_libraries(polyscan_${name}_peers PRIVATE polyscan_${name} polyscan_runtime polyscan_own)
+    add_library(polyscan_${name}_program OBJECT EXCLUDE_FROM_ALL ${ARGN})
+    target_include_directories(polyscan_${name}_program PRIVATE src "${PROJECT_SOURCE_DIR}/tools")
+    target_link_libraries(polyscan_${name}_program PRIVATE polyscan_${name} polyscan_runtime polyscan_own)
     # EVAL: the arguments of a deferred call are expanded when it runs, and name is gone then.
     cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${PROJECT_SOURCE_DIR}]]
-        CALL target_sources polyscan_tool PRIVATE [[$<TARGET_OBJECTS:polyscan_${name}_peers>]])")
+        CALL target_sources polyscan_tool PRIVATE [[$<TARGET_OBJECTS:polyscan_${name}_program>]])")
 endfunction()

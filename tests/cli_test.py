@@ -3,7 +3,8 @@
 
     cli_test.py --program build/openmp/bin/polyscan --faulty build/openmp/tools/polyscan_tool_faulty
 
---faulty is the same program with the backends `right`, `wrong`, `failing` and `absent` instead of the real ones.
+--faulty is the same program with the backends `right`, `turns`, `wrong`, `failing` and `absent` instead of the real
+ones.
 """
 
 import argparse
@@ -24,6 +25,7 @@ ROW_FIELDS = [
     "backend",
     "policy",
     "peer",
+    "verb",
     "dtype",
     "op",
     "kind",
@@ -36,6 +38,7 @@ ROW_FIELDS = [
     "verdict",
     "reason",
 ]
+VERBS = ["reduce", "copy_if", "segmented_scan", "scan_by_key", "reduce_by_key", "radix_sort", "histogram"]
 PROGRAM = FAULTY = None
 
 
@@ -126,6 +129,10 @@ class Arguments(Case):
             (["compare", "--size", "8", "--dtype", "float16"], ["--dtype"]),
             (["compare", "--size", "8", "--policies", "default,fast"], ["--policies", "fast"]),
             (["compare", "--size", "8", "--backends", "absent"], ["absent", "no such device"]),
+            (["compare", "--size", "8", "--verb", "sort"], ["--verb", "sort", "radix_sort"]),
+            (["compare", "--size", "8", "--verb", "reduce", "--op", "maximum"], ["--verb", "plus"]),
+            (["compare", "--size", "8", "--verb", "reduce", "--dtype", "int8"], ["--verb", "int32"]),
+            (["compare", "--input", "a.npy", "--verb", "reduce"], ["--verb", "--input"]),
             (["compare", "--size", "8", "--json", self.folder / "no" / "x.json"], ["x.json"]),
             (["compare", "--size", "8", "--json", self.folder], [self.folder]),
             (["compare", "--size", "8", "--repetitions", "0"], ["--repetitions"]),
@@ -239,6 +246,24 @@ class Files(Case):
         self.assertEqual(out.read_bytes(), b"as it was")
         self.assert_good(self.scan("--input", raw, *arguments[:-1], "81920"))
         self.assert_good(self.scan("--input", raw, *arguments, "--accumulate", "int32"))
+
+    def test_chunks_pass_through_a_device(self):
+        numbers = [(i * 7919) % 1000 for i in range(50000)]
+        raw = self.file("a.bin", ints(*numbers))
+        expected, total = [], 5
+        for number in numbers:
+            expected.append(total)
+            total += number
+        # `right` copies while it scans, `turns` does not; the real backends reach the host's memory, or copy, too.
+        for program, backend in [(FAULTY, ["--backend", "right"]), (FAULTY, ["--backend", "turns"]), (PROGRAM, [])]:
+            out = self.folder / "out.bin"
+            for chunk in ["8K", "32K", "1M"]:
+                result = self.run_program(
+                    "scan", *backend, "--input", raw, "--dtype", "int32", "--output", out, "--kind", "exclusive",
+                    "--init", "5", "--chunk", chunk, program=program,
+                )  # fmt: skip
+                self.assert_good(result)
+                self.assertEqual(out.read_bytes(), ints(*expected), (backend, chunk))
 
     def test_pipes(self):
         data = npy(data=ints(1, 2, 3))
@@ -387,8 +412,32 @@ class Comparison(Case):
         for row in record["rows"]:
             if row["peer"]:
                 self.assertIn(row["verdict"], ["exact", "within bound"])
+        self.assertTrue(all(us > 0 for us in record["machine"]["parallel_region_us"]), record["machine"])
         for line in result.stdout.decode().splitlines():
             self.assertLessEqual(len(line), 108, line)
+
+    def test_bits_side_by_side(self):
+        result, _ = self.compare("--size", 5000, "--backends", "right,turns", "--policies", "default,domino")
+        self.assertIn("2 of 2 policies that ran on more than one backend gave the same bits", result.stdout.decode())
+        result, _ = self.compare("--size", 5000, "--backends", "right,wrong", "--policies", "default,domino")
+        self.assertIn("0 of 2 policies that ran on more than one backend gave the same bits", result.stdout.decode())
+
+    def test_verbs(self):
+        for verb in VERBS:
+            for dtype in ["int32", "float32"]:
+                result, record = self.compare(
+                    "--verb", verb, "--dtype", dtype, "--sizes", "1,20011", "--peers", program=PROGRAM
+                )
+                self.assert_good(result)
+                rows = record["rows"]
+                self.assertEqual({(row["verb"], row["dtype"], row["op"]) for row in rows}, {(verb, dtype, "plus")})
+                checked = [row for row in rows if row["verdict"] != "skipped"]
+                self.assertTrue(all(row["matches"] for row in checked), checked)
+                self.assertEqual({row["n"] for row in checked if not row["peer"]}, {1, 20011})
+                sequential = [row for row in checked if row["policy"] == "std sequential"]
+                self.assertEqual([row["verdict"] for row in sequential], ["exact"] * 2)
+                if dtype == "int32" or verb in ["copy_if", "radix_sort", "histogram"]:
+                    self.assertEqual({row["verdict"] for row in checked}, {"exact"})
 
     def test_exact_operators(self):
         for op, dtype, kind in [

@@ -8,6 +8,7 @@
 #include "program.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "verbs/verb_comparison.hpp"
 
 #include <polyscan/registry.hpp>
 
@@ -36,6 +37,7 @@ struct compare_options {
     std::uint64_t seed = 1;
     std::vector<std::string> backends;
     std::vector<std::string> policies;
+    std::string verb = "scan";
     std::string op = "plus";
     std::string kind = "inclusive";
     std::string json;
@@ -109,6 +111,7 @@ public:
         job_.peers = given.peers;
         job_.threads = given.threads;
         job_.repetitions = given.repetitions;
+        if (given.verb != "scan") settle_verb();
         if (!given.dtype_name.empty()) raw_ = parse_dtype("--dtype", given.dtype_name);
         if (!given.input.empty() && !(given.size.empty() && given.sizes.empty()))
             throw usage_error("--size", "a file has its own size: give either --input or --size");
@@ -152,6 +155,16 @@ public:
     }
 
 private:
+    void settle_verb() {
+        parse_verb("--verb", given_.verb);
+        if (!given_.input.empty())
+            throw usage_error("--verb", "verbs beside scan run on generated data: give --size, not --input");
+        if (job_.op != "plus") throw usage_error("--verb", "verbs beside scan are compiled for plus only");
+        if (!given_.dtype_name.empty() && given_.dtype_name != "int32" && given_.dtype_name != "float32")
+            throw usage_error("--verb", "verbs beside scan are compiled for int32 and float32");
+        job_.verb = given_.verb;
+    }
+
     // Before each size and after the last: the state may change in between.
     void probe() {
         if (given_.json.empty()) return;
@@ -176,9 +189,10 @@ private:
     void compare_on(const buffer& data, double start, double share) {
         job_.input = &data;
         probe();
-        const comparison result = compare(backends_, job_, [&](std::string_view what, double done) {
-            progress_.show(fmt::format("{} {} elements", what, job_.size), start + share * done);
-        });
+        const comparison result =
+            (job_.verb.empty() ? compare : compare_verb)(backends_, job_, [&](std::string_view what, double done) {
+                progress_.show(fmt::format("{} {} elements", what, job_.size), start + share * done);
+            });
         progress_.clear();
         for (const comparison_row& row : result.rows) {
             if (row.matches) ++(*row.matches ? matches_ : mismatches_);
@@ -206,8 +220,9 @@ private:
         fmt::print(
             "\n{} rows checked, {} mismatches, {} skipped. Median of {} repetitions in random order.\n"
             "spread: interquartile range. GB/s: read once and written once. /copy: time of a copy of the same bytes\n"
-            "over the time of the scan. speed-up: over std::{}_scan on one thread.\n",
-            matches_ + mismatches_, mismatches_, skipped_, job_.repetitions, kind_name(job_.kind));
+            "over the time of the {}. speed-up: over {} on one thread.\n",
+            matches_ + mismatches_, mismatches_, skipped_, job_.repetitions, job_.verb.empty() ? "scan" : "call",
+            job_.verb.empty() ? fmt::format("std::{}_scan", kind_name(job_.kind)) : "the obvious loop, or std::sort,");
         if (side_by_side_ > 0)
             fmt::print("{} of {} policies that ran on more than one backend gave the same bits on each.\n", same_bits_,
                        side_by_side_);
@@ -255,6 +270,12 @@ void add_compare_command(CLI::App& program, exit_code& result) {
     command->add_option("--policies", given->policies, "Comma-separated, grid/block or short names; without it all 20")
         ->delimiter(',')
         ->type_name("LIST");
+    command
+        ->add_option("--verb", given->verb,
+                     "What to compare: scan, or under the default policy reduce, copy_if, segmented_scan, scan_by_key, "
+                     "reduce_by_key, radix_sort or histogram (int32 and float32, plus)")
+        ->type_name("NAME")
+        ->capture_default_str();
     command->add_option("--op", given->op, "plus, multiplies, minimum, maximum, bit_and, bit_or or bit_xor")
         ->type_name("NAME")
         ->capture_default_str();
@@ -279,7 +300,8 @@ void add_compare_command(CLI::App& program, exit_code& result) {
         "All rows use the same buffers, warm in the cache if they fit there.\n\n"
         "Example:\n"
         "  polyscan compare --input samples.npy --peers\n"
-        "  polyscan compare --sizes 2^16..2^24 --dtype int32 --policies default,domino --json run.json");
+        "  polyscan compare --sizes 2^16..2^24 --dtype int32 --policies default,domino --json run.json\n"
+        "  polyscan compare --verb radix_sort --sizes 2^20,2^24 --dtype int32 --peers");
     command->callback([given, &result] {
         remove_temporaries_on_signal();
         result = compare_run(*given).run();

@@ -85,7 +85,7 @@ private:
         for (const chosen_backend& candidate : backends_) {
             if (!candidate.backend) {
                 for (const std::string& policy : job_.policies) {
-                    add({candidate.name, policy, false, 0, 0, 0, {}, {}, {}, {}, {}}, {});
+                    add({candidate.name, policy, false, 0}, {});
                     skip(result_.rows.size() - 1, candidate.reason);
                 }
                 continue;
@@ -98,10 +98,10 @@ private:
             backend.copy_to_device(here.input.get(), job_.input->data(), bytes_);
             const int threads = backend.threads();
             work copying{&here, nullptr, call_on(here.input.get(), here.output.get(), {}), true};
-            add({"copy", candidate.name, true, threads, 0, 0, {}, {}, {}, {}, {}}, copying);
+            add({"copy", candidate.name, true, threads}, copying);
             for (const std::string& policy : job_.policies) {
                 work scanning{&here, nullptr, call_on(here.input.get(), here.output.get(), policy), false};
-                add({candidate.name, policy, false, threads, 0, 0, {}, {}, {}, {}, {}}, scanning);
+                add({candidate.name, policy, false, threads}, scanning);
                 if (const auto reason = backend.unsupported(scanning.call)) skip(result_.rows.size() - 1, *reason);
             }
         }
@@ -126,7 +126,7 @@ private:
         const int shown = where         ? where->backend->threads()
                           : threads > 0 ? threads
                                         : static_cast<int>(std::thread::hardware_concurrency());
-        add({home, std::string(other.name()), true, shown, 0, 0, {}, {}, {}, {}, {}}, what);
+        add({home, std::string(other.name()), true, shown}, what);
         if (const auto reason = other.unsupported(what.call))
             skip(result_.rows.size() - 1, *reason);
         else if (&other != &sequential_peer() && job_.op != "plus" && !is_exact(job_.op, job_.type))

@@ -21,14 +21,16 @@ struct comparison_row {
     int threads = 0;
     double median = 0; ///< seconds; 0: not measured
     double spread = 0; ///< interquartile range over the median
-    std::optional<double> copy_ratio;
-    std::optional<double> speed_up; ///< over the sequential scan of the standard library
-    std::optional<bool> matches;
-    std::string verdict; ///< "exact", "same bits", "within bound", "mismatch at I", "skipped"
-    std::string reason;  ///< for "skipped"
+    std::optional<double> copy_ratio = {};
+    std::optional<double> speed_up = {}; ///< over the sequential scan of the standard library
+    std::optional<bool> matches = {};
+    std::string verdict = {}; ///< "exact", "same bits", "within bound", "mismatch at I", "skipped"
+    std::string reason = {};  ///< for "skipped"
+    double bytes = 0;         ///< read and written at least; 0: the input and as much output
 };
 
 struct comparison_job {
+    std::string verb; ///< empty: scan
     dtype type = dtype::float32;
     std::string op = "plus";
     scan_kind kind = scan_kind::inclusive;

@@ -36,7 +36,8 @@ std::string ratio(const std::optional<double>& value, std::string_view suffix) {
 }
 
 double gbps(const comparison_job& job, const comparison_row& row) {
-    return 2 * static_cast<double>(job.size * size_of(job.type)) / row.median * 1e-9;
+    const double bytes = row.bytes > 0 ? row.bytes : 2 * static_cast<double>(job.size * size_of(job.type));
+    return bytes / row.median * 1e-9;
 }
 
 std::string line_of(const comparison_job& job, const comparison_row& row) {
@@ -82,8 +83,9 @@ void write_all(int file, const std::string& text, const std::string& path) {
 } // namespace
 
 std::string as_table(const comparison_job& job, const comparison& result) {
-    std::string text = fmt::format("{} {} of {} {} ({})\n", kind_name(job.kind), job.op, job.size, name(job.type),
-                                   size_text(job.size * size_of(job.type)));
+    const std::string what = job.verb.empty() ? fmt::format("{} {}", kind_name(job.kind), job.op) : job.verb;
+    std::string text =
+        fmt::format("{} of {} {} ({})\n", what, job.size, name(job.type), size_text(job.size * size_of(job.type)));
     text += fmt::format("{:<8} {:<26} {:>10} {:>7} {:>8} {:>6} {:>8}  {}\n", "backend", "policy", "median", "spread",
                         "GB/s", "/copy", "speed-up", "verdict");
     const auto& rows = result.rows;
@@ -112,6 +114,7 @@ nlohmann::ordered_json as_json(const comparison_job& job, const comparison& resu
         item["backend"] = row.backend;
         item["policy"] = row.policy;
         item["peer"] = row.peer;
+        item["verb"] = job.verb.empty() ? "scan" : job.verb;
         item["dtype"] = name(job.type);
         item["op"] = job.op;
         item["kind"] = kind_name(job.kind);

@@ -15,9 +15,10 @@ namespace {
 
 enum class fault {
     none,
-    last_bit, ///< one bit of the total is flipped, and so of the last inclusive output
-    throws,   ///< every scan of more than one element fails in the backend's runtime
-    absent    ///< there is no such device
+    takes_turns, ///< right, but copies and scans cannot overlap
+    last_bit,    ///< one bit of the total is flipped, and so of the last inclusive output
+    throws,      ///< every scan of more than one element fails in the backend's runtime
+    absent       ///< there is no such device
 };
 
 class memory_copier final : public copier {
@@ -79,7 +80,6 @@ public:
         std::memcpy(device, host, bytes);
     }
     void copy_to_host(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
-    /// The others' copies and scans take turns.
     std::unique_ptr<copier> make_copier() override {
         return fault_ == fault::none ? std::make_unique<memory_copier>() : nullptr;
     }
@@ -101,8 +101,8 @@ bool add(const char* name, fault what) {
     return register_backend(name, [=](const backend_options&) { return std::make_unique<test_backend>(name, what); });
 }
 
-const bool registered = add("right", fault::none) && add("wrong", fault::last_bit) && add("failing", fault::throws) &&
-                        add("absent", fault::absent);
+const bool registered = add("right", fault::none) && add("turns", fault::takes_turns) &&
+                        add("wrong", fault::last_bit) && add("failing", fault::throws) && add("absent", fault::absent);
 
 } // namespace
 
