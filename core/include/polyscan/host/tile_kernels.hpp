@@ -292,6 +292,13 @@ private:
 #undef POLYSCAN_HOST_ISA
 #undef POLYSCAN_HOST_TARGET
 #undef POLYSCAN_HOST_BYTES
+#define POLYSCAN_HOST_ISA avx512_half
+#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
+#define POLYSCAN_HOST_BYTES 32
+#include <polyscan/host/row_kernels.inl>
+#undef POLYSCAN_HOST_ISA
+#undef POLYSCAN_HOST_TARGET
+#undef POLYSCAN_HOST_BYTES
 #define POLYSCAN_HOST_BYTES 64
 #define POLYSCAN_HOST_ISA avx512
 #define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
@@ -328,10 +335,20 @@ inline const instruction_set used_instruction_set = [] {
     return detail::choose_instruction_set(limit == nullptr ? "" : limit);
 }();
 
+/// Where AVX-512 is present, operators that cost next to nothing get vectors of half the width: then memory is what
+/// counts, and stores of whole lines were a fifth slower (docs/performance.md).
+template <class Operator, class T>
+inline constexpr bool half_width = may_reorder<Operator, T>;
+
+// In functions with the template parameters Operator and T.
 #if defined(POLYSCAN_HOST_DISPATCH)
 #define POLYSCAN_HOST_CALL(...)                                                                                        \
     switch (used_instruction_set) {                                                                                    \
-    case instruction_set::avx512: return avx512::__VA_ARGS__;                                                          \
+    case instruction_set::avx512:                                                                                      \
+        if constexpr (half_width<Operator, T>)                                                                         \
+            return avx512_half::__VA_ARGS__;                                                                           \
+        else                                                                                                           \
+            return avx512::__VA_ARGS__;                                                                                \
     case instruction_set::avx2: return avx2::__VA_ARGS__;                                                              \
     default: return as_compiled::__VA_ARGS__;                                                                          \
     }
@@ -397,6 +414,7 @@ void put_rows(const Operator& op, const T* local, const std::optional<T>& carry,
 /// Copies `rows` rows of elements, as the operator sees them, to a buffer.
 template <class T, class Source>
 void load_rows(const Source& in, index_type at, int rows, T* to) {
+    using Operator = void;
     POLYSCAN_HOST_CALL(load_rows(in, at, rows, to));
 }
 
