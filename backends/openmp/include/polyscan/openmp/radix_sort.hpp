@@ -135,21 +135,21 @@ void move_chunk(const sort_elements<const Key, const Value>& from, const sort_el
     digit_counts next = places;
     digit_lines key_lines;
     const buffer_for<Key, How> keys(to.keys, places, key_lines);
+    const Key* const last = from.keys + end;
     if constexpr (std::is_same_v<Value, no_value>) {
-        for (index_type i = first; i < end; ++i) {
-            const Key key = from.keys[i];
-            const unsigned d = digit(key);
-            keys.put(d, next[d]++, key);
+        for (const Key* at = from.keys + first; at != last; ++at) {
+            const unsigned d = digit(*at);
+            keys.put(d, next[d]++, *at);
         }
     } else {
         digit_lines value_lines;
         const buffer_for<Value, How> values(to.values, places, value_lines);
-        for (index_type i = first; i < end; ++i) {
-            const Key key = from.keys[i];
-            const unsigned d = digit(key);
+        const Value* value = from.values + first;
+        for (const Key* at = from.keys + first; at != last; ++at, ++value) {
+            const unsigned d = digit(*at);
             const index_type place = next[d]++;
-            keys.put(d, place, key);
-            values.put(d, place, from.values[i]);
+            keys.put(d, place, *at);
+            values.put(d, place, *value);
         }
         values.finish(next);
     }
