@@ -53,18 +53,26 @@ auto flagged(Flags&& flags) {
 
 namespace detail {
 
-// Tests: whether element i is selected.
+// Tests: whether element i is selected; `of` for whoever has its value already.
 
 template <class Input, class Predicate>
 struct value_test {
     Input in;
     Predicate predicate;
     POLYSCAN_FUNCTION bool operator()(index_type i) const { return static_cast<bool>(predicate(in[i])); }
+    template <class T>
+    POLYSCAN_FUNCTION bool of(index_type, const T& value) const {
+        return static_cast<bool>(predicate(value));
+    }
 };
 template <class Flags>
 struct flag_test {
     Flags flags;
     POLYSCAN_FUNCTION bool operator()(index_type i) const { return static_cast<bool>(flags[i]); }
+    template <class T>
+    POLYSCAN_FUNCTION bool of(index_type i, const T&) const {
+        return (*this)(i);
+    }
 };
 template <class Input, class Equal>
 struct first_of_run {
@@ -73,11 +81,19 @@ struct first_of_run {
     POLYSCAN_FUNCTION bool operator()(index_type i) const {
         return i == 0 || !static_cast<bool>(equal(in[i - 1], in[i]));
     }
+    template <class T>
+    POLYSCAN_FUNCTION bool of(index_type i, const T& value) const {
+        return i == 0 || !static_cast<bool>(equal(in[i - 1], value));
+    }
 };
 template <class Test>
 struct none_of {
     Test test;
     POLYSCAN_FUNCTION bool operator()(index_type i) const { return !test(i); }
+    template <class T>
+    POLYSCAN_FUNCTION bool of(index_type i, const T& value) const {
+        return !test.of(i, value);
+    }
 };
 
 template <class Input, class Predicate>
@@ -132,9 +148,25 @@ inline void check_selection(const memory& in, const memory& flags, const memory&
     check_apart({out, {"count", count, count == nullptr ? 0 : sizeof(index_type)}}, {in, flags, live});
 }
 
+/// A selection, checked: for backends that have one of their own. `live` and `count` may be null.
+template <class Input, class Output, class Test>
+struct select_request {
+    Input in;
+    Output out;
+    Test test;
+    index_type size;
+    const index_type* live;
+    index_type* count;
+};
+
 template <class Policy, class Backend, class Input, class Output, class Test>
 void select(Backend& backend, const counted_view<Input>& source, const Output& target, index_type* count,
             const Test& test) {
+    static_assert(Backend::template supports<Policy>, "this backend does not have this policy");
+    if constexpr (std::is_same_v<Policy, default_policy>) {
+        const select_request<Input, Output, Test> request{source.begin, target, test, source.size, source.count, count};
+        if constexpr (requires { backend.select(request); }) return backend.select(request);
+    }
     scan_indices<Policy, index_type>(backend, {source.size, source.count}, selection<Test>{test},
                                      place_selected<Test, Input, Output>{test, source.begin, target}, plus{},
                                      scan_kind::exclusive, 0, count);

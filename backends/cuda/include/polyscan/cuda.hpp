@@ -12,4 +12,5 @@
 #include <polyscan/cuda/radix_sort.cuh>
 #include <polyscan/cuda/reduce.cuh>
 #include <polyscan/cuda/scan.cuh>
+#include <polyscan/cuda/select.cuh>
 #endif

@@ -75,6 +75,13 @@ inline constexpr bool has_reduce = std::is_same_v<typename Policy::block_type, b
                                    !std::is_same_v<typename Policy::grid_type, grid::three_pass> &&
                                    sizeof(typename Request::accumulator_type) <= 16;
 
+/// Selections that have a kernel of their own (select.cuh): of elements that are copied like bytes, up to 16 of them.
+template <class Request>
+inline constexpr bool has_select = [] {
+    using element = std::remove_cvref_t<decltype(std::declval<const Request&>().in[0])>;
+    return std::is_trivially_copyable_v<element> && sizeof(element) <= 16;
+}();
+
 class backend {
 public:
     backend() : backend(nullptr) {}
@@ -111,6 +118,10 @@ public:
     template <scan_policy Policy, class Request>
         requires(has_reduce<Policy, Request>)
     void reduce(const Request& request);
+    /// Compaction. (Defined for the CUDA compiler.)
+    template <class Request>
+        requires(has_select<Request>)
+    void select(const Request& request);
 
     // Verbs beside scan, and what others of them are made of. (Defined for the CUDA compiler.)
     template <class Key, class Value>

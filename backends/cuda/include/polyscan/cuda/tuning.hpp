@@ -55,6 +55,11 @@ constexpr int row_blocks_per_multiprocessor() {
 /// KiB on its way: 128 KiB, several times what the memory's latency takes to cover.
 inline constexpr int reduce_blocks_per_multiprocessor = 4;
 
+/// Compaction: threads of a block, and elements of a thread, which wait in its registers while they are counted. 16 KiB
+/// of them leave through shared memory; several blocks cover the time that a look back takes.
+inline constexpr int select_threads = 256;
+constexpr int select_elements(std::size_t bytes) { return bytes <= 4 ? 16 : bytes <= 8 ? 8 : 4; }
+
 /// domino: a section is about the square root of the number of tiles (the chain of hand-overs and the time of a section
 /// then are of one size), up to this many tiles. 128 x 4 KiB keep a full GPU's sections within reach of the L2 cache.
 inline constexpr int domino_section_tiles = 128;
