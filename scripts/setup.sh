@@ -10,7 +10,8 @@
 #
 #   POLYSCAN_BACKENDS       the same as --backends
 #   POLYSCAN_ALLOW_SUITES   1 or 0: whether root may take Kokkos, and the C library that it needs, from a newer
-#                           Debian suite. Unset: yes where no terminal is there to ask (containers, CI), else asked.
+#                           Debian suite, and CMake from the backports where PyPI does not answer. Unset: yes where
+#                           no terminal is there to ask (containers, CI), else asked.
 #   POLYSCAN_OFFLINE        1: install nothing, only look
 #   Kokkos_ROOT             a Kokkos of your own (4.3 or newer); always preferred
 #
@@ -141,23 +142,66 @@ venv_has_or_gets() {
 
 cmake_version() { "$1" --version 2>/dev/null | sed -n '1s/^cmake version //p'; }
 
-find_cmake() {
+# Sets cmake to a candidate that is new enough.
+usable_cmake() {
     local candidate version
     for candidate in "$(command -v cmake || true)" "$venv/bin/cmake"; do
-        if [ -x "$candidate" ]; then
-            version=$(cmake_version "$candidate")
-            if [ -n "$version" ] && at_least "$version" 3.26; then
-                cmake=$candidate
-                return
-            fi
+        [ -x "$candidate" ] || continue
+        version=$(cmake_version "$candidate")
+        if [ -n "$version" ] && at_least "$version" 3.26; then
+            cmake=$candidate
+            return 0
         fi
     done
-    if venv_has_or_gets cmake 'cmake>=3.26' && [ -n "$(cmake_version "$venv/bin/cmake")" ]; then
-        cmake="$venv/bin/cmake"
+    return 1
+}
+
+# Where PyPI does not answer: the release's own CMake if that is new enough, else the one of Debian's backports.
+install_cmake_package() {
+    local version uri="" codename="" folder options
+    reason="nothing may be installed here"
+    may_install || return 1
+    version=$(apt-cache policy cmake 2>/dev/null | sed -n 's/^ *Candidate: //p')
+    if [ -n "$version" ] && [ "$version" != "(none)" ] && at_least "$version" 3.26; then
+        say "installing cmake"
+        apt_ install --no-install-recommends cmake >>"$log" 2>&1
         return
     fi
-    fail "CMake 3.26 or newer is needed; this machine's is '$(cmake_version cmake || true)', and the wheel could not be" \
-        "installed in .venv. Put a newer cmake on PATH and run this again."
+    read -r uri codename <<<"$(debian_archive)" || true
+    reason="neither this release nor its backports are known to have CMake 3.26"
+    [ "$codename" = bookworm ] || return 1
+    may_take_suites "CMake can be had from $codename-backports." || return 1
+    say "installing cmake from $codename-backports; the machine's apt sources stay as they are (POLYSCAN_ALLOW_SUITES=0" \
+        "prevents this)"
+    reason="apt could not install cmake from $codename-backports ($log)"
+    folder=$(mktemp -d)
+    mkdir -p "$folder"/{sources,lists/partial}
+    cp -- /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list "$folder/sources/" 2>/dev/null || true
+    [ ! -e /etc/apt/sources.list ] || cp -- /etc/apt/sources.list "$folder/sources/own.list"
+    printf 'Types: deb\nURIs: %s\nSuites: %s-backports\nComponents: main\nSigned-By: %s\n' "$uri" "$codename" \
+        /usr/share/keyrings/debian-archive-keyring.gpg >"$folder/sources/backports.sources"
+    options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$folder/sources" -o "Dir::State::Lists=$folder/lists"
+        -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
+    local good=1
+    if apt_ "${options[@]}" update >>"$log" 2>&1 &&
+        apt_ "${options[@]}" install --no-remove --no-install-recommends -t "$codename-backports" cmake >>"$log" 2>&1; then
+        good=0
+    fi
+    rm -rf -- "$folder"
+    return "$good"
+}
+
+find_cmake() {
+    usable_cmake && return
+    if venv_has_or_gets cmake 'cmake>=3.26' && usable_cmake; then
+        return
+    fi
+    say "the cmake wheel could not be installed in .venv"
+    if install_cmake_package && hash -r && usable_cmake; then
+        return
+    fi
+    fail "CMake 3.26 or newer is needed; this machine's is '$(cmake_version cmake || true)', the wheel could not be" \
+        "installed in .venv, and from packages: $reason. Put a newer cmake on PATH and run this again."
 }
 
 find_numpy() {
@@ -237,7 +281,8 @@ mend_kokkos_package() {
     done
 }
 
-# Returns 1, with the reason, where packages of another suite may not be taken.
+# may_take_suites SENTENCE: returns 1, with the reason, where packages of another suite may not be taken. The sentence
+# is for people who are asked.
 may_take_suites() {
     local answer
     case ${POLYSCAN_ALLOW_SUITES:-} in
@@ -247,7 +292,7 @@ may_take_suites() {
     if [ "${CI:-}" = true ] || { [ ! -t 0 ] && [ ! -t 2 ]; }; then
         return 0
     fi
-    say "Kokkos can be had from a newer Debian suite, together with the C library and what belongs to it (listed above)."
+    say "$1"
     read -r -p "polyscan: change these packages of this system? [y/N] " answer </dev/tty || answer=n
     case $answer in
     y | Y | yes) return 0 ;;
@@ -353,7 +398,9 @@ install_suite_kokkos() {
     fi
     say "Kokkos needs packages from $next and sid:" \
         "$(sed -n 's/^Inst \([^ ]*\) .*/\1/p' <<<"$plan" | tr '\n' ' ')"
-    may_take_suites || return 1
+    may_take_suites \
+        "Kokkos can be had from a newer Debian suite, together with the C library and what belongs to it (listed above)." ||
+        return 1
     say "installing them; the machine's apt sources stay as they are (POLYSCAN_ALLOW_SUITES=0 prevents this)"
     if grep -q '^Inst base-files ' <<<"$plan"; then
         say "note: base-files is among them, so this machine will call itself '$next' in /etc/os-release"
