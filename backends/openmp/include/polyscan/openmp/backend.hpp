@@ -39,7 +39,8 @@ public:
     explicit basic_backend(int threads) : basic_backend(options{threads, tuning::parallel_bytes}) {}
     explicit basic_backend(const options& wanted, Team team = {}) : options_(wanted), team_(std::move(team)) {
         if (wanted.threads < 0) reject("threads", "must not be negative");
-        if (wanted.threads == 0) options_.threads = omp_team::processors();
+        if constexpr (requires { Team::processors(); })
+            if (wanted.threads == 0) options_.threads = Team::processors();
     }
 
     static constexpr std::string_view name() { return "openmp"; }
@@ -130,8 +131,10 @@ private:
     mutable scratch_pool scratch_;
 };
 
+#if defined(_OPENMP)
 /// Threads are OpenMP's.
 using backend = basic_backend<omp_team>;
 static_assert(polyscan::backend<backend>);
+#endif
 
 } // namespace polyscan::openmp

@@ -13,18 +13,23 @@
 
 namespace polyscan::openmp {
 
-/// The request's input and output together exceed the caches. Where they are the same memory, what is written has been
-/// read into the caches anyway.
+/// Input and output are the same memory: what is written has been read into the caches anyway.
+template <class Request>
+bool is_in_place(const Request& r) {
+    if constexpr (std::is_pointer_v<typename Request::input_type> && Request::writes_memory)
+        return static_cast<const void*>(r.input) == static_cast<const void*>(r.output);
+    else
+        return false;
+}
+
+/// The request's input and output together exceed the caches.
 template <class Request>
 bool exceeds_caches(const Request& r) {
     const auto size = static_cast<std::size_t>(r.size);
     std::size_t bytes = 0;
     if constexpr (Request::writes_memory) bytes += size * sizeof(*r.output);
-    if constexpr (std::is_pointer_v<typename Request::input_type>) {
-        bytes += size * sizeof(*r.input);
-        if constexpr (Request::writes_memory)
-            if (static_cast<const void*>(r.input) == static_cast<const void*>(r.output)) return false;
-    }
+    if constexpr (std::is_pointer_v<typename Request::input_type>)
+        if (!is_in_place(r)) bytes += size * sizeof(*r.input);
     return bytes > host::last_level_bytes();
 }
 
@@ -40,7 +45,7 @@ public:
     using typename base::value_type;
 
     explicit vector_pass(const Request& r)
-        : base(r), input_(r), fetches_ahead_(exceeds_caches(r)), outputs_(r, fetches_ahead_) {}
+        : base(r), input_(r), fetches_ahead_(exceeds_caches(r)), outputs_(r, fetches_ahead_ && !is_in_place(r)) {}
 
     value_type store(index_type t, const std::optional<value_type>& carry) { return store(t, carry, carry); }
     value_type store(index_type t, const std::optional<value_type>& carry, const std::optional<value_type>& before) {
