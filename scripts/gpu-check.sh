@@ -68,20 +68,29 @@ run earlier_error cuda.contract '--test-case=an error of earlier*' --no-skip
 mkdir "$logs/sanitizer"
 if command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer"
+    # racecheck does not follow the pipeline's barriers in shared memory (docs/memory_ordering.md): it leaves that out.
+    exclude=--kernel-regex-exclude # older versions' name
+    if compute-sanitizer --help | grep -q -e --kernel-name-exclude; then exclude=--kernel-name-exclude; fi
+    export exclude
     # shellcheck disable=SC2016 # the inner shell expands them
     for tool in memcheck racecheck synccheck initcheck; do
-        printf '%s\0' $tool cuda.contract 'each kernel once*'
+        if [ $tool = racecheck ]; then
+            printf '%s\0' $tool cuda.contract 'each kernel once*'
+        else
+            printf '%s\0' $tool cuda.contract 'each kernel once*,the pipeline once*'
+        fi
         printf '%s\0' $tool cuda.primitives 'a chain of verbs*'
         printf '%s\0' $tool cuda.sort_contract 'few blocks*,a histogram*'
         printf '%s\0' $tool cuda.histogram 'histogram: more bins*,for_each*'
     done | xargs -0 -n 3 -P "$jobs" bash -c '
-        log=$logs/sanitizer/$1.$2
-        timeout 300 compute-sanitizer --tool "$1" "$programs/$2" "--test-case=$3" >"$log" 2>&1
+        log=$logs/sanitizer/$1.$2 leave_out=()
+        [ "$1" != racecheck ] || leave_out=("$exclude" kns=scan_prefix_pipeline)
+        timeout 300 compute-sanitizer --tool "$1" "${leave_out[@]}" "$programs/$2" "--test-case=$3" >"$log" 2>&1
         echo "status $?" >>"$log"' _
 fi
 
 say "sweep"
-run sweep cuda_bench --policies "${sweep[@]}"
+run sweep cuda_bench --policies --types "${sweep[@]}"
 run sweep_primitives cuda_primitives_bench
 run sweep_sort cuda_sort_bench
 

@@ -18,6 +18,7 @@ std::size_t workspace_bytes(std::string_view policy, index_type n) {
 }
 template std::size_t workspace_bytes<std::int32_t>(std::string_view, index_type);
 template std::size_t workspace_bytes<double>(std::string_view, index_type);
+template std::size_t workspace_bytes<affine<double>>(std::string_view, index_type);
 
 void reserve_int32(cuda::backend& backend, std::string_view policy, index_type n) {
     visit_policy(policy, [&]<class Policy>(Policy) {

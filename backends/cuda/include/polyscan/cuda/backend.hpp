@@ -71,9 +71,9 @@ inline availability (*image_check)() = nullptr;
 
 /// Totals that have a kernel of their own (reduce.cuh). Others are found by a scan that stores nothing else.
 template <class Policy, class Request>
-inline constexpr bool has_reduce = std::is_same_v<typename Policy::block_type, block::warp_shuffle> &&
-                                   !std::is_same_v<typename Policy::grid_type, grid::three_pass> &&
-                                   sizeof(typename Request::accumulator_type) <= 16;
+inline constexpr bool has_reduce =
+    std::is_same_v<typename Policy::block_type, block::warp_shuffle> &&
+    !std::is_same_v<typename Policy::grid_type, grid::three_pass> && sizeof(typename Request::accumulator_type) <= 16;
 
 /// Selections that have a kernel of their own (select.cuh): of elements that are copied like bytes, up to 16 of them.
 template <class Request>
@@ -82,6 +82,7 @@ inline constexpr bool has_select = [] {
     return std::is_trivially_copyable_v<element> && sizeof(element) <= 16;
 }();
 
+/// Scans on one stream.
 class backend {
 public:
     backend() : backend(nullptr) {}
@@ -138,8 +139,8 @@ public:
     };
     template <class T>
     lent<T> scratch(index_type n) {
-        return {reinterpret_cast<T*>(
-            memory().get(region::verbs, static_cast<std::size_t>(n) * sizeof(T), stream_).data)};
+        return {
+            reinterpret_cast<T*>(memory().get(region::verbs, static_cast<std::size_t>(n) * sizeof(T), stream_).data)};
     }
 
     void synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
@@ -157,12 +158,14 @@ public:
         transfer(host, device, n * static_cast<index_type>(sizeof(T)), cudaMemcpyDeviceToHost);
     }
 
+    /// What calls are ordered on.
     cudaStream_t stream() const { return stream_; }
 
     // --- workspace ---------------------------------------------------------------------------------------------------
 
-    /// Bytes of workspace that a call takes, at whatever address they start. Calls with accumulators of different sizes
-    /// take memory of their own: add theirs up. (Defined for the CUDA compiler.)
+    /// Bytes of workspace that a call takes, at whatever address they start. Calls with accumulators of up to 4 bytes
+    /// and larger ones take memory of their own, as do those of three_pass: add theirs up. (Defined for the CUDA
+    /// compiler.)
     template <scan_policy Policy, class Request>
     static constexpr std::size_t workspace_bytes(index_type n);
 
@@ -187,14 +190,16 @@ public:
 
     // --- for the kernels' launch code, and tests ---------------------------------------------------------------------
 
+    /// The workspace that is in use.
     workspace& memory() {
         if (!initialised_) reject("workspace", "initialise_workspace() comes before the first call");
         return *memory_;
     }
+    /// What the next launches are forced to.
     test_hooks& hooks() { return hooks_; }
     /// The next launch on each region has this epoch.
     void force_epoch(std::uint32_t epoch) {
-        for (const region which : {region::words, region::pairs, region::quads, region::records}) {
+        for (const region which : {region::words, region::wide_words}) {
             unsigned char* const data = memory_->current(which).data;
             if (data == nullptr) continue;
             const unsigned long long counter = static_cast<unsigned long long>(epoch) << region_header::epoch_shift;
@@ -202,7 +207,15 @@ public:
         }
         synchronize();
     }
-    int& resident_blocks(const void* kernel) { return resident_blocks_[kernel]; }
+    /// What is known of a kernel; 0: not yet.
+    struct kernel_facts {
+        int resident_blocks = 0;
+        int compiled_for = 0; ///< architecture
+        std::size_t shared_memory_limit = 0;
+    };
+    /// To be filled in by the first launch of a kernel.
+    kernel_facts& kernel(const void* function) { return kernels_[function]; }
+    /// Of the current device.
     int multiprocessors() {
         if (multiprocessors_ == 0) {
             int device = 0;
@@ -229,7 +242,7 @@ private:
     workspace::piece given_{};
     bool initialised_ = true;
     int multiprocessors_ = 0;
-    std::unordered_map<const void*, int> resident_blocks_;
+    std::unordered_map<const void*, kernel_facts> kernels_;
     test_hooks hooks_;
 };
 

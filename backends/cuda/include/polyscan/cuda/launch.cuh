@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <polyscan/cuda/arch.cuh>
 #include <polyscan/cuda/backend.hpp>
 #include <polyscan/cuda/tickets.cuh>
 #include <polyscan/tile.hpp>
@@ -21,7 +22,7 @@ public:
     void launch(void (*kernel)(Parameters...), index_type blocks, int threads, std::size_t shared_memory,
                 const Arguments&... arguments) {
         properties(reinterpret_cast<const void*>(kernel), threads, shared_memory);
-        start(kernel, blocks, threads, shared_memory, Parameters(arguments)...);
+        start(kernel, blocks, threads, shared_memory, false, Parameters(arguments)...);
     }
 
     /// One block for each piece of work, but no more than are resident at once: each takes piece after piece.
@@ -29,8 +30,20 @@ public:
     void launch_resident(void (*kernel)(Parameters...), index_type pieces, int threads, std::size_t shared_memory,
                          const Arguments&... arguments) {
         const int resident = properties(reinterpret_cast<const void*>(kernel), threads, shared_memory);
-        start(kernel, std::min<index_type>(pieces, resident), threads, shared_memory, Parameters(arguments)...);
+        start(kernel, std::min<index_type>(pieces, resident), threads, shared_memory, false, Parameters(arguments)...);
     }
+
+    /// All blocks in one cluster.
+    template <class... Parameters, class... Arguments>
+    void launch_cluster(void (*kernel)(Parameters...), index_type blocks, int threads, std::size_t shared_memory,
+                        const Arguments&... arguments) {
+        properties(reinterpret_cast<const void*>(kernel), threads, shared_memory);
+        start(kernel, blocks, threads, shared_memory, true, Parameters(arguments)...);
+    }
+    /// The code that runs of the kernel knows clusters.
+    bool has_clusters(const void* kernel) { return arch::has_clusters(facts(kernel).compiled_for); }
+    /// Tests ask for few blocks.
+    bool limits_blocks() const { return backend_.hooks().most_blocks > 0; }
 
     /// The region for cells of A, with room for `count` of them.
     template <class A>
@@ -46,15 +59,35 @@ public:
         return sizeof(region_header) + static_cast<std::size_t>(count) * cell_bytes(sizeof(A));
     }
 
+    /// Dynamic shared memory that a block of the kernel can have, on this device and by the code that it runs.
+    std::size_t shared_memory_limit(const void* kernel) { return facts(kernel).shared_memory_limit; }
+
     /// Plain memory.
     unsigned char* scratch(std::size_t bytes) {
         return backend_.memory().get(region::scratch, bytes, backend_.stream()).data;
     }
 
 private:
+    const backend::kernel_facts& facts(const void* kernel) {
+        backend::kernel_facts& known = backend_.kernel(kernel);
+        if (known.compiled_for == 0) {
+            int device = 0, most = 0;
+            cudaFuncAttributes attributes{};
+            check(cudaGetDevice(&device), "cudaGetDevice");
+            check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                  "cudaDeviceGetAttribute");
+            check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+            known.compiled_for = attributes.ptxVersion;
+            known.shared_memory_limit =
+                std::min(static_cast<std::size_t>(most), arch::shared_memory_per_block(attributes.ptxVersion)) -
+                attributes.sharedSizeBytes;
+        }
+        return known;
+    }
+
     /// Blocks of the kernel that the device holds at once. The first use of a kernel prepares it.
     int properties(const void* kernel, int threads, std::size_t shared_memory) {
-        int& resident = backend_.resident_blocks(kernel);
+        int& resident = backend_.kernel(kernel).resident_blocks;
         if (resident == 0) {
             if (shared_memory > default_shared_memory)
                 check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -69,16 +102,26 @@ private:
     }
 
     template <class... Parameters>
-    void start(void (*kernel)(Parameters...), index_type blocks, int threads, std::size_t shared_memory,
+    void start(void (*kernel)(Parameters...), index_type blocks, int threads, std::size_t shared_memory, bool cluster,
                Parameters... arguments) {
         const test_hooks& hooks = backend_.hooks();
         if (hooks.most_blocks > 0) blocks = std::min<index_type>(blocks, hooks.most_blocks);
         blocks = std::min<index_type>(blocks, std::numeric_limits<std::int32_t>::max());
         if (hooks.refuse_launch) blocks = 0;
         void* pointers[] = {&arguments...};
-        check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned>(blocks)),
-                                      dim3(static_cast<unsigned>(threads)), pointers, shared_memory,
-                                      backend_.stream()));
+        cudaLaunchConfig_t how{};
+        how.gridDim = dim3(static_cast<unsigned>(blocks));
+        how.blockDim = dim3(static_cast<unsigned>(threads));
+        how.dynamicSmemBytes = shared_memory;
+        how.stream = backend_.stream();
+        cudaLaunchAttribute size{};
+        size.id = cudaLaunchAttributeClusterDimension;
+        size.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+        if (cluster && blocks > 1) {
+            how.attrs = &size;
+            how.numAttrs = 1;
+        }
+        check_launch(cudaLaunchKernelExC(&how, reinterpret_cast<const void*>(kernel), pointers));
     }
 
     static constexpr std::size_t default_shared_memory = 48 * 1024; // more has to be asked for

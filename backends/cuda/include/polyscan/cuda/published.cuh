@@ -2,16 +2,15 @@
 /// Values that one block publishes and another reads, in the same launch. A cell holds a value and its status
 /// (tile_status.hpp); a reader sees both or neither. By the accumulator's size:
 ///
-///  | bytes  | cell                              | what keeps value and status together                      |
-///  |--------|-----------------------------------|-----------------------------------------------------------|
-///  | 1..4   | one 64-bit word                   | the word is accessed as a whole; relaxed                  |
-///  | 5..8   | one 128-bit word                  | the word is accessed as a whole; relaxed                  |
-///  | 9..16  | two 128-bit words, a status each  | a reader takes the value when both statuses agree         |
-///  | ..64   | a status, then the values         | the value is stored first; release and acquire            |
+///  | bytes  | cell                                     | what keeps value and status together                |
+///  |--------|------------------------------------------|-----------------------------------------------------|
+///  | 1..4   | one 64-bit word                          | the word is accessed as a whole                     |
+///  | 5..8   | one 128-bit word                         | the word is accessed as a whole                     |
+///  | ..64   | a 128-bit word, with a status, for each  | a reader takes the value when all statuses agree    |
+///  |        | 8 bytes                                  |                                                     |
 ///
-/// In the last form the aggregate and the carry of a tile have a place each, so that publishing the carry does not
-/// disturb a reader of the aggregate. A cell is written once for each status in a launch. Cells of different forms are
-/// never in the same memory: a value could look like a status.
+/// All accesses are relaxed: a word publishes nothing but itself. A cell is written once for each status in a launch.
+/// Cells of the first form are never in the same memory as others: a value could look like a status.
 #pragma once
 
 #include <cstdint>
@@ -55,17 +54,6 @@ __device__ inline word128 load_relaxed(const word128* from) {
     return word;
 }
 
-/// Partner of load_acquire: what this thread stored before is seen by whoever loads the new status.
-__device__ inline void store_release(std::uint32_t* to, std::uint32_t word) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
-}
-/// Partner of store_release: what is loaded after it is at least as new as the status.
-__device__ inline std::uint32_t load_acquire(const std::uint32_t* from) {
-    std::uint32_t word;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
-    return word;
-}
-
 } // namespace ordered
 
 namespace detail {
@@ -88,87 +76,49 @@ struct word_cell {
     }
 };
 
-struct pair_cell {
-    ordered::word128 word;
+/// 8 bytes of the value in each word, beside a status.
+template <int N>
+struct words_cell {
+    ordered::word128 word[N];
 
     template <class A>
     __device__ void publish(std::uint32_t status, const A& value) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, static_cast<const void*>(&value), sizeof(A));
-        // Relaxed: the word publishes nothing but itself. Partner: read.
-        ordered::store_relaxed(&word, {bits, status});
-    }
-    using image = ordered::word128;
-    __device__ image fetch() const { return ordered::load_relaxed(&word); } // partner: publish
-    template <class A>
-    __device__ static tile_state decode(const image& seen, std::uint32_t epoch, slot<A>& value) {
-        std::memcpy(static_cast<void*>(&value.value), &seen.low, sizeof(A));
-        return tile_status::state(static_cast<std::uint32_t>(seen.high), epoch);
-    }
-};
-
-struct quad_cell {
-    ordered::word128 word[2];
-
-    template <class A>
-    __device__ void publish(std::uint32_t status, const A& value) {
-        std::uint64_t bits[2] = {};
+        std::uint64_t bits[N] = {};
         std::memcpy(bits, static_cast<const void*>(&value), sizeof(A));
-        // Relaxed, in any order: each word carries the status, and `read` waits for both.
-        ordered::store_relaxed(&word[0], {bits[0], status});
-        ordered::store_relaxed(&word[1], {bits[1], status});
+        // Relaxed, in any order: a word publishes nothing but itself. Partner: fetch.
+#pragma unroll
+        for (int i = 0; i < N; ++i) ordered::store_relaxed(&word[i], {bits[i], status});
     }
     struct image {
-        ordered::word128 first, second;
+        ordered::word128 word[N];
     };
     __device__ image fetch() const {
-        return {ordered::load_relaxed(&word[0]), ordered::load_relaxed(&word[1])};
-    } // partner: publish
+        image seen;
+#pragma unroll
+        for (int i = 0; i < N; ++i) seen.word[i] = ordered::load_relaxed(&word[i]); // partner: publish
+        return seen;
+    }
     template <class A>
     __device__ static tile_state decode(const image& seen, std::uint32_t epoch, slot<A>& value) {
-        const std::uint64_t bits[2] = {seen.first.low, seen.second.low};
+        std::uint64_t bits[N];
+        bool whole = true;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            bits[i] = seen.word[i].low;
+            whole = whole && seen.word[i].high == seen.word[0].high;
+        }
         std::memcpy(static_cast<void*>(&value.value), bits, sizeof(A));
-        if (seen.first.high != seen.second.high) return tile_state::empty; // half of it is still on its way
-        return tile_status::state(static_cast<std::uint32_t>(seen.first.high), epoch);
+        if (!whole) return tile_state::empty; // a part of it is still on its way
+        return tile_status::state(static_cast<std::uint32_t>(seen.word[0].high), epoch);
     }
 };
 
-struct record_cell {
-    std::uint32_t status;
-    alignas(16) unsigned char values[2][largest_accumulator];
-
-    template <class A>
-    __device__ void publish(std::uint32_t new_status, const A& value) {
-        reinterpret_cast<A&>(values[new_status & place_mask]) = value;
-        ordered::store_release(&status, new_status); // after the value; partner: load_acquire in read
-    }
-    struct image {
-        const record_cell* cell;
-        std::uint32_t status;
-    };
-    /// The status, before the value. Partner: store_release in publish.
-    __device__ image fetch() const { return {this, ordered::load_acquire(&status)}; }
-    template <class A>
-    __device__ static tile_state decode(const image& seen, std::uint32_t epoch, slot<A>& value) {
-        const tile_state state = tile_status::state(seen.status, epoch);
-        if (state != tile_state::empty)
-            value.value = reinterpret_cast<const A&>(seen.cell->values[seen.status & place_mask]);
-        return state;
-    }
-
-private:
-    // aggregate = 1 goes to place 1, carry = 2 to place 0.
-    static constexpr std::uint32_t place_mask = 1;
-};
-
-static_assert(sizeof(word_cell) == cell_bytes(1) && sizeof(pair_cell) == cell_bytes(5) &&
-              sizeof(quad_cell) == cell_bytes(9) && sizeof(record_cell) == cell_bytes(17));
+static_assert(sizeof(word_cell) == cell_bytes(1) && sizeof(words_cell<1>) == cell_bytes(5) &&
+              sizeof(words_cell<2>) == cell_bytes(9) && sizeof(words_cell<8>) == cell_bytes(64));
 
 template <class A>
-using cell_for = std::conditional_t<
-    sizeof(A) <= sizeof(std::uint32_t), word_cell,
-    std::conditional_t<sizeof(A) <= sizeof(std::uint64_t), pair_cell,
-                       std::conditional_t<sizeof(A) <= sizeof(ordered::word128), quad_cell, record_cell>>>;
+using cell_for = std::conditional_t<sizeof(A) <= sizeof(std::uint32_t), word_cell,
+                                    words_cell<(sizeof(A) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t)>>;
 
 } // namespace detail
 
@@ -191,6 +141,8 @@ public:
     __device__ tile_state decode(const image& seen, slot<A>& value) const {
         return detail::cell_for<A>::decode(seen, epoch_, value);
     }
+    /// Where cell i is.
+    __device__ const void* address(index_type i) const { return cell_ + i; }
     /// Until something is there. Whoever publishes it has drawn its ticket before the caller, so it is running.
     __device__ tile_state wait(index_type i, slot<A>& value) const {
         tile_state state;

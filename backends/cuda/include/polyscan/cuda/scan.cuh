@@ -7,6 +7,7 @@
 #include <polyscan/cuda/backend.hpp>
 #include <polyscan/cuda/grid/domino.cuh>
 #include <polyscan/cuda/grid/look_back.cuh>
+#include <polyscan/cuda/grid/prefix_pipeline.cuh>
 #include <polyscan/cuda/grid/prefix_server.cuh>
 #include <polyscan/cuda/grid/single_block.cuh>
 #include <polyscan/cuda/grid/three_pass.cuh>
@@ -37,7 +38,9 @@ template <class Policy, class Request>
 constexpr std::size_t call_bytes(index_type n) {
     using A = typename Request::accumulator_type;
     using grid_type = typename Policy::grid_type;
-    const index_type tiles = ceil_div(n, shape_for<typename Policy::block_type, A>.elements());
+    index_type tiles = ceil_div(n, shape_for<typename Policy::block_type, A>.elements());
+    if constexpr (std::is_same_v<Policy, policy<grid::prefix_server, block::warp_shuffle>> && has_pipeline<Request>)
+        tiles = ceil_div(n, pipeline_shape<kernel_request<Request>>::elements);
     if constexpr (std::is_same_v<grid_type, grid::single_block>) {
         return 0;
     } else if constexpr (std::is_same_v<grid_type, grid::three_pass>) {

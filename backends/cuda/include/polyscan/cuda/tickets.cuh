@@ -32,13 +32,22 @@ struct ticket_counter {
         return {static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(drawn >> region_header::epoch_shift)};
     }
 
-    /// By one thread of each block, after the block's last ticket. The last block starts the next epoch.
+    /// How many have been drawn.
+    __device__ std::uint32_t drawn() const {
+        return static_cast<std::uint32_t>(*static_cast<const volatile unsigned long long*>(&header->counter));
+    }
+
+    /// The launch after this epoch's has epoch 0 again.
+    __device__ static bool wraps(std::uint32_t epoch) { return epoch + 1 >= tile_status::epoch_limit; }
+
+    /// By one thread of each block, after the block's last ticket and, if the epoch wraps, after its last use of a
+    /// cell. The last block starts the next epoch.
     __device__ void retire(std::uint32_t epoch) const {
         std::uint32_t next = epoch + 1;
-        const bool wraps = next >= tile_status::epoch_limit;
-        if (wraps) __threadfence(); // partner: the fence below; this block's cells are written before they are cleared
+        const bool clears = wraps(epoch);
+        if (clears) __threadfence(); // partner: the fence below; this block's cells are written before they are cleared
         if (atomicAdd(&header->retired, 1u) + 1 < gridDim.x) return;
-        if (wraps) {
+        if (clears) {
             // Numbers start again: nothing written under an old number may be left.
             __threadfence(); // partner: the fence above, in every other block
             auto* const words = static_cast<std::uint64_t*>(cells_memory());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 
@@ -25,11 +26,11 @@ inline constexpr int tile_threads = 256;
 /// ones: 128 / 256 / 512 threads took 1309 / 1474 / 1731 us for 2^28 floats. coarse does not: 1476 / 1126 / 1368 us.
 template <class Block>
 constexpr int rescan_threads = std::is_same_v<Block, block::coarse> ? tile_threads : 128;
-/// Blocks of them that shall fit a multiprocessor.
-template <class A>
+/// Blocks of them that shall fit a multiprocessor. coarse holds a run a thread, and needs more registers.
+template <class Block, class A>
 constexpr int tile_blocks_per_multiprocessor() {
-    if (!std::is_arithmetic_v<A>) return 1;
-    return sizeof(A) <= 4 ? 3 : 1;
+    if (!std::is_arithmetic_v<A> || sizeof(A) > 4) return 1;
+    return std::is_same_v<Block, block::coarse> ? 2 : 3;
 }
 
 /// warp_shuffle: 8 warps of 8 rows. A tile then is 32 registers a thread, and several blocks fit a multiprocessor:
@@ -69,11 +70,55 @@ inline constexpr int domino_section_tiles = 128;
 constexpr int look_back_window(std::size_t bytes) { return bytes <= 16 ? 128 : 32; }
 
 /// Values that one thread, or the server, reads ahead while it folds.
-constexpr int fold_batch(std::size_t bytes) { return bytes <= 16 ? 8 : 2; }
+constexpr int fold_batch(std::size_t bytes) { return bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2; }
 
 /// prefix_server: groups of 32 aggregates that the server reads ahead. A read takes about as long as serving two
 /// groups.
 constexpr int server_groups_ahead(std::size_t bytes) { return bytes <= 16 ? 4 : 1; }
+
+/// The pipeline of the prefix server. Measured on an H200 unless it says otherwise; times of 2^28 floats.
+///
+/// Warps that scan: 8, or 16 where a lane's run has many small elements, which need registers, or one large one, whose
+/// shuffles take long: affine maps over 64-bit integers took 735 us with 8, 547 us with 16.
+constexpr int pipeline_scan_warps(std::size_t bytes, int run) { return run > 8 || bytes == 16 ? 16 : 8; }
+/// Warps that reduce: 8 / 4 took 524 / 523 us. Each takes registers from all.
+constexpr int pipeline_reduce_warps(int registers) { return registers <= 4 ? 4 : 2; }
+/// Warps that gather groups of aggregates in turn. A turn takes about three ways through the L2 cache: 2 / 3 / 4 took
+/// 534 / 524 / 526 us. Small tiles come faster.
+constexpr int pipeline_gather_warps(int registers, int traffic) {
+    if (registers > 4) return 2; // 16 warps a block leave 128 registers a thread
+    if (traffic < 40 * 1024) return 6;
+    return registers == 2 ? 3 : 4; // three tiles of 8-byte values just fit 99 KiB
+}
+/// The server's block looks this often whether the others still take tiles.
+inline constexpr unsigned server_looks_every_ns = 2000;
+/// Tiles in shared memory, where there is room: 3 / 4 / 5 / 6 took 556 / 529 / 520 / 520 us. More where a tile moves
+/// less than 64 KiB through memory, by the same time.
+constexpr int pipeline_stages(int traffic) { return std::clamp(6 * 64 * 1024 / traffic, 6, 12); }
+/// Loads that a block has under way: 2 / 6 of 32 KiB took 520 / 523 us. Memory is fastest when the front is narrow.
+constexpr int pipeline_loads_in_flight(int tile_bytes) { return std::clamp(16 * 1024 / tile_bytes, 2, 4); }
+/// A ticket takes 0.95 us. Where a tile does not take longer, the next ticket is drawn before it is needed.
+constexpr bool draws_ahead(int traffic) { return traffic < 56 * 1024; }
+/// Groups of 32 tiles that cells are fetched into the cache ahead of the server: 0 / 12 took 522 / 520 us.
+inline constexpr int prefetched_groups = 12;
+/// Looks (some 20 ns each) for a whole group before the server publishes a part of it.
+inline constexpr int looks_before_part = 64;
+/// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (16
+/// for large values, whose shuffles take as many again), and 32 elements, because small ones are unpacked. And
+/// registers that it shuffles at once.
+constexpr int steps_at_once(int registers, int value_registers, int run) {
+    const int room = value_registers > 4 ? 16 : 40;
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
+}
+inline constexpr int shuffled_registers = 8;
+/// The scans may let go of a stage before the carry of its tile is there: one tile more is under way. It was not
+/// measured.
+inline constexpr bool frees_stage_early = false;
+/// Tiles that are scanned by blocks of one cluster instead, of the 8 that every device with clusters can hold. 1: no
+/// cluster, one block for one tile.
+inline constexpr int most_tiles_in_cluster = 1;
+/// Larger accumulators go the simple way.
+inline constexpr std::size_t largest_pipelined = 40;
 
 /// Threads of a kernel that runs over elements without a tile: 3 or 4 blocks of them fill a multiprocessor.
 inline constexpr int loop_threads = 512;
@@ -92,8 +137,8 @@ inline constexpr index_type least_counted = 16 * 1024;
 inline constexpr int sort_threads = 448;
 inline constexpr int sort_blocks = 2;
 constexpr int sort_items(std::size_t bytes) { return static_cast<int>(std::clamp<std::size_t>(64 / bytes, 1, 16)); }
-/// Tiles that a thread looks back at in one step.
-inline constexpr int sort_look_back = 4;
+/// Tiles that a thread looks back at in one step: about as many as are finished while a step is on its way.
+inline constexpr int sort_look_back = 16;
 
 /// Smallest piece of workspace that is allocated: enough for the descriptors of 8192 tiles of 4-byte values.
 inline constexpr std::size_t least_workspace = 64 * 1024;

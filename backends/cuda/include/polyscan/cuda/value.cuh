@@ -15,13 +15,12 @@ namespace polyscan::cuda {
 inline constexpr int warp_size = 32;
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
-/// Room for one value.
+/// Room for one value. (The value is the only member: with another one, of another size, nvcc copies rooms in bytes.)
 template <class A>
 union slot {
     A value;
-    char nothing;
 
-    __host__ __device__ slot() : nothing() {}
+    __host__ __device__ slot() {}
     __host__ __device__ slot(const A& v) : value(v) {}
 };
 
@@ -77,10 +76,29 @@ template <class A>
 __device__ A shuffle_up(const A& value, int distance) {
     return shuffle_words(value, [=](std::uint32_t word) { return __shfl_up_sync(whole_warp, word, distance); });
 }
+/// The value of the lane `distance` further on; lanes without one get their own.
+template <class A>
+__device__ A shuffle_down(const A& value, int distance) {
+    return shuffle_words(value, [=](std::uint32_t word) { return __shfl_down_sync(whole_warp, word, distance); });
+}
 /// The value of the lane whose number differs in the bits `mask`.
 template <class A>
 __device__ A shuffle_xor(const A& value, int mask) {
     return shuffle_words(value, [=](std::uint32_t word) { return __shfl_xor_sync(whole_warp, word, mask); });
+}
+
+/// first ? a : b, without a branch.
+template <class A>
+__device__ A select(bool first, const A& a, const A& b) {
+    constexpr int words = (sizeof(A) + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t);
+    std::uint32_t x[words] = {}, y[words] = {};
+    std::memcpy(x, &a, sizeof(A));
+    std::memcpy(y, &b, sizeof(A));
+#pragma unroll
+    for (int i = 0; i < words; ++i) x[i] = first ? x[i] : y[i];
+    slot<A> result;
+    std::memcpy(static_cast<void*>(&result.value), x, sizeof(A));
+    return result.value;
 }
 
 /// Balanced tree over groups of `lanes` lanes, in lane order; every lane of a group gets the group's fold.

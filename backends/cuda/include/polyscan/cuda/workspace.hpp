@@ -32,23 +32,16 @@ struct alignas(128) region_header {
     unsigned int retired;       ///< blocks that have drawn their last ticket
 };
 
-/// Bytes of a cell for accumulators of `bytes` bytes.
+/// Bytes of a cell for accumulators of `bytes` bytes: as much again as the value for its status.
 constexpr std::size_t cell_bytes(std::size_t bytes) {
     if (bytes <= 4) return 8;
-    if (bytes <= 8) return 16;
-    if (bytes <= 16) return 32;
-    return 16 + 2 * largest_accumulator;
+    return (bytes + 7) / 8 * 16;
 }
 
-enum class region { words, pairs, quads, records, scratch, verbs };
-inline constexpr std::size_t region_count = 6;
+enum class region { words, wide_words, scratch, verbs };
+inline constexpr std::size_t region_count = 4;
 
-constexpr region region_for(std::size_t bytes) {
-    if (bytes <= 4) return region::words;
-    if (bytes <= 8) return region::pairs;
-    if (bytes <= 16) return region::quads;
-    return region::records;
-}
+constexpr region region_for(std::size_t bytes) { return bytes <= 4 ? region::words : region::wide_words; }
 
 class workspace {
 public:

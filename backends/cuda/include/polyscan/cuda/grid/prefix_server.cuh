@@ -7,6 +7,7 @@
 /// included: it is a warp of its own beside the warps that scan tiles.
 #pragma once
 
+#include <polyscan/cuda/arch.cuh>
 #include <polyscan/cuda/grid/tile_pass.cuh>
 #include <polyscan/cuda/launch.cuh>
 #include <polyscan/cuda/published.cuh>
@@ -32,6 +33,18 @@ public:
     }
     __device__ void publish_carry(index_type tile, const A& value) const {
         cells_.publish(tiles_ + tile, tile_state::carry, value);
+    }
+    __device__ bool carry_is_there(index_type tile, slot<A>& value) const {
+        return cells_.read(tiles_ + tile, value) != tile_state::empty;
+    }
+    /// Brings the cells of the 32 tiles from `first` on into the L2 cache, by one warp.
+    __device__ void prefetch(index_type first) const {
+        constexpr int line = 128, lines = warp_size * static_cast<int>(cell_bytes(sizeof(A))) / line;
+        const int lane = static_cast<int>(threadIdx.x) % warp_size;
+        if (first + warp_size > tiles_) return;
+        for (int i = lane; i < 2 * lines; i += warp_size)
+            arch::prefetch_to_l2(static_cast<const char*>(cells_.address(i < lines ? first : tiles_ + first)) +
+                                 i % lines * line);
     }
     __device__ void wait_for_carry(index_type tile, slot<A>& value) const { cells_.wait(tiles_ + tile, value); }
 

@@ -41,7 +41,7 @@ struct block_shape {
     static constexpr int rescan_threads = std::min(tuning::rescan_threads<Block>, most);
     static constexpr int lone_threads = std::min(tuning::lone_threads(sizeof(A)), most);
     template <class KernelRequest>
-    static constexpr int blocks_per_multiprocessor = tuning::tile_blocks_per_multiprocessor<A>();
+    static constexpr int blocks_per_multiprocessor = tuning::tile_blocks_per_multiprocessor<Block, A>();
 };
 template <class A>
 struct block_shape<block::warp_shuffle, A> {

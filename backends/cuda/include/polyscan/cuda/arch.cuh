@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What differs between architectures, and the few instructions that C++ has no words for: barriers in shared memory
+/// that warps arrive at and wait for without stopping the block, and copies from global to shared memory that go on by
+/// themselves. From sm_90 on one thread hands a copy to the bulk copy engine; before that, a warp issues it in pieces
+/// of 16 bytes. Everything else is the same code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <polyscan/cuda/value.cuh>
+
+namespace polyscan::cuda::arch {
+
+/// Shared memory that a block may use on the architecture that a kernel was compiled for (`major * 10 + minor`).
+constexpr std::size_t shared_memory_per_block(int compiled_for) {
+    if (compiled_for >= 120) return 99 * 1024;
+    if (compiled_for >= 90) return 227 * 1024;
+    if (compiled_for == 86 || compiled_for == 89) return 99 * 1024;
+    return 163 * 1024;
+}
+
+__device__ inline std::uint32_t shared_address(const void* p) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// A barrier in shared memory: its phase ends when as many arrivals have come as `begin` said, and the next one starts.
+/// Whoever waits for the end of a phase sees what was written before the arrivals (release and acquire in the block).
+class phase_barrier {
+public:
+    /// By one thread, before a barrier of the whole block.
+    __device__ void begin(unsigned arrivals) {
+        asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&word_)), "r"(arrivals) : "memory");
+    }
+    __device__ void arrive() {
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(shared_address(&word_))
+                     : "memory");
+    }
+    /// Phases are numbered 0, 1, 2, ...; `parity` is that of the phase whose end is asked for.
+    __device__ bool has_ended(unsigned parity) const {
+        unsigned ended;
+        asm volatile("{ .reg .pred ended; mbarrier.test_wait.parity.shared.b64 ended, [%1], %2; "
+                     "selp.u32 %0, 1, 0, ended; }"
+                     : "=r"(ended)
+                     : "r"(shared_address(&word_)), "r"(parity)
+                     : "memory");
+        return ended != 0;
+    }
+    __device__ void wait(unsigned parity) const {
+#if __CUDA_ARCH__ >= 900
+        // Lets the hardware suspend the warp for a while.
+        unsigned ended;
+        do {
+            asm volatile("{ .reg .pred ended; mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2; "
+                         "selp.u32 %0, 1, 0, ended; }"
+                         : "=r"(ended)
+                         : "r"(shared_address(&word_)), "r"(parity)
+                         : "memory");
+        } while (ended == 0);
+#else
+        while (!has_ended(parity)) {
+        }
+#endif
+    }
+
+private:
+    friend __device__ void start_copy(void* to, const void* from, unsigned bytes, phase_barrier& landed);
+    std::uint64_t word_;
+};
+
+/// Arrivals that one `start_copy` makes.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+inline constexpr unsigned copy_arrivals = 1;
+#else
+inline constexpr unsigned copy_arrivals = warp_size;
+#endif
+
+/// The same arrivals without a copy, by a whole warp.
+__device__ inline void arrive_like_copy(phase_barrier& landed) {
+    if (threadIdx.x % warp_size < copy_arrivals) landed.arrive();
+}
+
+/// By a whole warp: `bytes` from global to shared memory, both aligned to 16, as is the number. Returns at once;
+/// arrives at `landed` when they are there, and what the warp itself wrote before.
+__device__ inline void start_copy(void* to, const void* from, unsigned bytes, phase_barrier& landed) {
+    const unsigned lane = threadIdx.x % warp_size;
+#if __CUDA_ARCH__ >= 900
+    __syncwarp(); // read after write: what other lanes wrote is published by lane 0's arrival
+    if (lane == 0) {
+        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(
+                         shared_address(&landed.word_)),
+                     "r"(bytes)
+                     : "memory");
+        if (bytes > 0)
+            asm volatile(
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                    shared_address(to)),
+                "l"(from), "r"(bytes), "r"(shared_address(&landed.word_))
+                : "memory");
+    }
+#else
+    constexpr unsigned piece = sizeof(uint4);
+    for (unsigned at = lane * piece; at < bytes; at += warp_size * piece)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to) + at),
+                     "l"(static_cast<const char*>(from) + at)
+                     : "memory");
+    __threadfence_block(); // what this lane wrote itself comes before its arrival
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&landed.word_)) : "memory");
+#endif
+}
+
+/// By a thread that wrote to shared memory which a later start_copy overwrites, before it lets go of that memory.
+__device__ inline void before_next_copy() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // the copy engine is not ordered with plain writes
+#endif
+}
+
+/// Barriers that `begin` has set up are seen by the copy engine too. By the thread that set them up.
+__device__ inline void publish_barriers() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+// --- clusters of blocks, from sm_90 on; elsewhere no block is in a cluster with others
+// --------------------------------
+
+constexpr bool has_clusters(int compiled_for) { return compiled_for >= 90; }
+
+/// By every warp of every block of the cluster as a whole, in turn with cluster_wait. What a thread wrote before is
+/// seen by those who have waited.
+__device__ inline void cluster_arrive() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+__device__ inline void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+/// *to = value, in the shared memory of another block of the cluster.
+template <class A>
+__device__ void store_to_block(A* to, int block, const A& value) {
+#if __CUDA_ARCH__ >= 900
+    using word = std::conditional_t<alignof(A) % 4 == 0 && sizeof(A) % 4 == 0, std::uint32_t, unsigned char>;
+    constexpr int words = static_cast<int>(sizeof(A) / sizeof(word));
+    word part[words];
+    std::memcpy(part, &value, sizeof(A));
+    std::uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(to)), "r"(block));
+#pragma unroll
+    for (int i = 0; i < words; ++i) {
+        if constexpr (sizeof(word) == 4)
+            asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * static_cast<unsigned>(i)), "r"(part[i])
+                         : "memory");
+        else
+            asm volatile("st.shared::cluster.u8 [%0], %1;" ::"r"(there + static_cast<unsigned>(i)),
+                         "r"(static_cast<std::uint32_t>(part[i]))
+                         : "memory");
+    }
+#endif
+}
+
+/// Fetches the line of `address` into the L2 cache, to stay there.
+__device__ inline void prefetch_to_l2(const void* address) {
+    asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(address));
+}
+
+} // namespace polyscan::cuda::arch
