@@ -931,7 +931,16 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] void fold_tile(const Operator& op, Source
     const vector_operator<Operator, T> how(op);
     for (int group = 0; group < row::rows; group += count) {
         lanes<T> rows[count];
-        for (int r = 0; r < count; ++r) rows[r] = fold_row<row::vectors, T>(how, in, at + (group + r) * row::length);
+        for (int r = 0; r < count; ++r) {
+            const index_type first = at + (group + r) * row::length;
+            if constexpr (Source::row_bytes > 0) {
+                // Half a tile further: mostly, that is folded next.
+                const char* const ahead =
+                    reinterpret_cast<const char*>(in.input + (first + row::rows / 2 * row::length));
+                for (int line = 0; line < Source::row_bytes; line += 64) __builtin_prefetch(ahead + line, 0, 2);
+            }
+            rows[r] = fold_row<row::vectors, T>(how, in, first);
+        }
         append_rows(how, rows, fold);
     }
 }

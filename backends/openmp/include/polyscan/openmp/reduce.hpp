@@ -3,6 +3,7 @@
 /// together as the policy says. Reads the input once and writes nothing.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -39,11 +40,14 @@ typename Request::accumulator_type grid_reduce(policy<Grid, Block> how, const Re
     }
 
     std::vector<std::optional<value_type>> aggregates(static_cast<std::size_t>(cut.tiles));
+    // Nobody waits for a section: several at once, so that little is fetched ahead in vain.
+    const index_type sections_each =
+        std::clamp<index_type>(cut.sections / (tuning::reduce_tickets_each * threads), 1, tuning::reduce_sections);
     ticket_counter tickets;
     team.run(threads, [&](failure& others) {
         tile_pass<Block, Request> pass(request);
-        for (index_type s; (s = tickets.take()) < cut.sections && !others.stopped();)
-            for (index_type t = cut.first_tile(s); t < cut.first_tile(s + 1); ++t)
+        for (index_type s; (s = tickets.take() * sections_each) < cut.sections && !others.stopped();)
+            for (index_type t = cut.first_tile(s); t < cut.first_tile(s + sections_each); ++t)
                 aggregates[static_cast<std::size_t>(t)].emplace(detail::aggregate_of(pass, request, t));
     });
 

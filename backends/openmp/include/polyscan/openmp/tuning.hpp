@@ -54,6 +54,10 @@ inline constexpr index_type bins_in_sets = 1024;
 /// Counts of all threads, at most, that are held beside the output: 64 MiB.
 inline constexpr index_type private_bins = index_type{8} << 20;
 
+/// A reduction takes this many sections with a ticket, at most, and leaves each thread this many tickets to balance.
+inline constexpr index_type reduce_sections = 16;
+inline constexpr index_type reduce_tickets_each = 8;
+
 /// How often a waiting thread looks again before it offers its processor to others: about 30 us, a few times what a
 /// section takes. Less, and on a busy machine every wait costs a time slice (measured: a tenth of the speed with 256);
 /// more, and a waiting thread keeps the awaited one from running where there are more threads than processors.
