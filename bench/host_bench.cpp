@@ -161,10 +161,15 @@ public:
           out_(static_cast<std::size_t>(n) * 16 + 4096) {
         cpu_.emplace_back(wanted.threads);
         // Small numbers of both signs, as whichever type: the bits of integers, doubles and floats alike.
+        // Written by the threads that will read it, where memory has a place.
         auto* const words = in_.at<std::uint32_t>();
-        for (index_type i = 0; i < n * 4; ++i)
+        const index_type count = 4 * n;
+#pragma omp parallel for num_threads(wanted.threads)
+        for (index_type i = 0; i < count; ++i)
             words[i] = 0x3f800000u ^ static_cast<std::uint32_t>(i * 2654435761 >> 9 & 0x803fffff);
-        std::memset(out_.at<std::byte>(), 0, static_cast<std::size_t>(n) * 16);
+        auto* const outputs = out_.at<std::uint32_t>();
+#pragma omp parallel for num_threads(wanted.threads)
+        for (index_type i = 0; i < count; ++i) outputs[i] = 0;
         add_all();
     }
 
