@@ -40,8 +40,8 @@ public:
     static constexpr int bytes = Run * static_cast<int>(sizeof(T));
     static constexpr bool has_words = bytes == 4 || bytes == 8 || bytes == 16;
     static constexpr int words = has_words ? bytes / 4 : 1;
-    /// Registers that it takes.
-    static constexpr int registers = has_words ? words : Run * ((static_cast<int>(sizeof(T)) + 3) / 4);
+    /// Registers that it takes. Elements of bytes take one a byte.
+    static constexpr int registers = has_words ? words : std::max(1, bytes / std::min(4, static_cast<int>(alignof(T))));
     /// Bytes that one instruction reads at most.
     static constexpr int access_bytes = has_words ? bytes : std::max(4, static_cast<int>(alignof(T)));
     static constexpr int granule = static_cast<int>(alignof(T)); ///< addresses are multiples of this

@@ -81,12 +81,14 @@ constexpr int server_groups_ahead(std::size_t bytes) { return bytes <= 16 ? 4 : 
 /// Warps that scan: 8, or 16 where a lane's run has many small elements, which need registers, or one large one, whose
 /// shuffles take long: affine maps over 64-bit integers took 735 us with 8, 547 us with 16.
 constexpr int pipeline_scan_warps(std::size_t bytes, int run) { return run > 8 || bytes == 16 ? 16 : 8; }
+/// Registers of a value from which on blocks have fewer warps.
+inline constexpr int heavy = 5;
 /// Warps that reduce: 8 / 4 took 524 / 523 us. Each takes registers from all.
-constexpr int pipeline_reduce_warps(int registers) { return registers <= 4 ? 4 : 2; }
+constexpr int pipeline_reduce_warps(int registers) { return registers < heavy ? 4 : 2; }
 /// Warps that gather groups of aggregates in turn. A turn takes about three ways through the L2 cache: 2 / 3 / 4 took
 /// 534 / 524 / 526 us. Small tiles come faster.
 constexpr int pipeline_gather_warps(int registers, int traffic) {
-    if (registers > 4) return 2; // 16 warps a block leave 128 registers a thread
+    if (registers >= heavy) return 2; // 16 warps a block leave 128 registers a thread
     if (traffic < 40 * 1024) return 6;
     return registers == 2 ? 3 : 4; // three tiles of 8-byte values just fit 99 KiB
 }
@@ -103,11 +105,11 @@ constexpr bool draws_ahead(int traffic) { return traffic < 56 * 1024; }
 inline constexpr int prefetched_groups = 12;
 /// Looks (some 20 ns each) for a whole group before the server publishes a part of it.
 inline constexpr int looks_before_part = 64;
-/// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (16
-/// for large values, whose shuffles take as many again), and 32 elements, because small ones are unpacked. And
-/// registers that it shuffles at once.
-constexpr int steps_at_once(int registers, int value_registers, int run) {
-    const int room = value_registers > 4 ? 16 : 40;
+/// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
+/// for packed structs, which are unpacked, 16 for large values, whose shuffles take as many again), and 32 elements.
+/// And registers that it shuffles at once.
+constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run) {
+    const int room = value_registers >= heavy ? 16 : packed_structs ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }
 inline constexpr int shuffled_registers = 8;
@@ -138,7 +140,7 @@ inline constexpr int sort_threads = 448;
 inline constexpr int sort_blocks = 2;
 constexpr int sort_items(std::size_t bytes) { return static_cast<int>(std::clamp<std::size_t>(64 / bytes, 1, 16)); }
 /// Tiles that a thread looks back at in one step: about as many as are finished while a step is on its way.
-inline constexpr int sort_look_back = 16;
+inline constexpr int sort_look_back = 8;
 
 /// Smallest piece of workspace that is allocated: enough for the descriptors of 8192 tiles of 4-byte values.
 inline constexpr std::size_t least_workspace = 64 * 1024;

@@ -124,9 +124,12 @@ struct pipeline_shape {
     /// Structs of bytes are held in a register a byte.
     static constexpr int value_registers =
         std::max(1, static_cast<int>(sizeof(A) / std::min<std::size_t>(alignof(A), 4)));
+    /// Packed structs take more while they are unpacked.
+    static constexpr int weight =
+        regroups && !std::is_arithmetic_v<A> ? std::max(value_registers, tuning::heavy) : value_registers;
     static constexpr int scan_warps = tuning::pipeline_scan_warps(sizeof(A), run);
-    static constexpr int reduce_warps = tuning::pipeline_reduce_warps(value_registers);
-    static constexpr int gather_warps = tuning::pipeline_gather_warps(value_registers, traffic);
+    static constexpr int reduce_warps = tuning::pipeline_reduce_warps(weight);
+    static constexpr int gather_warps = tuning::pipeline_gather_warps(weight, traffic);
     static constexpr int server_warps = 1 + gather_warps;
     static constexpr int load_warp = scan_warps, fetch_warp = load_warp + 1, publish_warp = fetch_warp + 1;
     static constexpr int first_server_warp = publish_warp + 1;
@@ -688,8 +691,9 @@ private:
             const int count = count_of(tile);
             part now{stage, shared_.visits[visits.at()], visits.parity(), tile, count, 0, false};
             if (count == shape::elements) {
-                constexpr int at_once =
-                    std::min(shape::steps_each, tuning::steps_at_once(steps_registers, value_registers, run));
+                constexpr int at_once = std::min(
+                    shape::steps_each, tuning::steps_at_once(steps_registers, value_registers,
+                                                             shape::regroups && !std::is_arithmetic_v<A>, run));
 #pragma unroll 1
                 for (int k = 0; k < shape::steps_each; k += at_once) {
                     now.step = warp() * shape::steps_each + k;
