@@ -32,6 +32,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -83,11 +84,14 @@ public:
         reciprocal_ = ~std::uint64_t{0} / range_;
         if (bins_ > reciprocal_)
             reject("bins", "upper - lower times the number of bins must be less than 2^64; take fewer bins");
+        const std::uint64_t width = range_ / bins_;
+        if (width * bins_ == range_ && std::has_single_bit(width)) shift_ = std::countr_zero(width);
     }
 
     template <class T>
     POLYSCAN_FUNCTION index_type operator()(const T& x) const {
         if (less_by_value(x, lower_) || !less_by_value(x, upper_)) return no_bin;
+        if (shift_ >= 0) return static_cast<index_type>(difference(x) >> shift_);
         // Quotient by a reciprocal that is rounded down: right, or one too small.
         const std::uint64_t scaled = difference(x) * bins_;
         const std::uint64_t guess = high_product(scaled, reciprocal_);
@@ -106,6 +110,7 @@ private:
 
     Level lower_, upper_;
     std::uint64_t bins_, range_, reciprocal_;
+    int shift_ = -1; ///< where bins are as wide as a power of two
 };
 
 /// Bins over floating-point numbers. A difference and a product: there is nothing that could become a fused
@@ -124,7 +129,10 @@ public:
     POLYSCAN_FUNCTION index_type operator()(const T& element) const {
         const auto x = static_cast<Number>(element);
         if (!(x >= lower_ && x < upper_)) return no_bin;
-        const auto bin = static_cast<index_type>((x - lower_) * scale_);
+        const Number place = (x - lower_) * scale_;
+        // 32 bits, where they hold all bins: some processors convert to 64 slowly.
+        constexpr index_type narrow = std::numeric_limits<std::int32_t>::max() / 2;
+        const index_type bin = last_ < narrow ? static_cast<std::int32_t>(place) : static_cast<index_type>(place);
         return bin < last_ ? bin : last_;
     }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <polyscan/cuda/backend.hpp>
@@ -26,25 +27,39 @@ __device__ void add_to(Count* to, unsigned number) {
     atomicAdd(reinterpret_cast<word*>(to), word{number});
 }
 
-/// put(bin) for the elements of [begin, end), by all threads of the launch; the elements of a batch are all under way
-/// before the first is looked at.
+/// put(bin) for the elements of [begin, end), by all threads of the launch.
 template <class Request, class Put>
 __device__ void for_each_bin(const Request& request, index_type begin, index_type end, Put put) {
     using element = std::remove_cvref_t<decltype(request.input[begin])>;
-    constexpr int batch = tuning::loads_at_once(sizeof(element));
+    const auto count = [&](const element& x) {
+        const index_type bin = request.bin_of(x);
+        if (bin != polyscan::detail::no_bin) put(bin);
+    };
     const index_type step = index_type{gridDim.x} * tuning::loop_threads;
-    for (index_type first = begin + index_type{blockIdx.x} * tuning::loop_threads + threadIdx.x; first < end;
-         first += batch * step) {
-        slot<element> x[batch];
+    const index_type rank = index_type{blockIdx.x} * tuning::loop_threads + threadIdx.x;
+    if constexpr (std::is_pointer_v<typename Request::input_type> && std::is_arithmetic_v<element>) {
+        // Runs of 16 bytes, from an aligned address at or before the first element on; the first and the last run may
+        // have elements that are none of ours.
+        constexpr int run = sizeof(uint4) / sizeof(element);
+        const element* const from = request.input + begin;
+        const index_type size = end - begin;
+        const auto before =
+            static_cast<index_type>(reinterpret_cast<std::uintptr_t>(from) % sizeof(uint4) / sizeof(element));
+        for (index_type k = rank; k * run < size + before; k += step) {
+            const index_type first = k * run - before;
+            if (first >= 0 && first + run <= size) {
+                const uint4 whole = *reinterpret_cast<const uint4*>(from + first);
+                element x[run];
+                std::memcpy(x, &whole, sizeof whole);
 #pragma unroll
-        for (int k = 0; k < batch; ++k)
-            if (first + k * step < end) x[k].value = request.input[first + k * step];
-#pragma unroll
-        for (int k = 0; k < batch; ++k) {
-            if (first + k * step >= end) break;
-            const index_type bin = request.bin_of(x[k].value);
-            if (bin != polyscan::detail::no_bin) put(bin);
+                for (int i = 0; i < run; ++i) count(x[i]);
+            } else {
+                for (int i = 0; i < run; ++i)
+                    if (first + i >= 0 && first + i < size) count(from[first + i]);
+            }
         }
+    } else {
+        for (index_type i = begin + rank; i < end; i += step) count(request.input[i]);
     }
 }
 

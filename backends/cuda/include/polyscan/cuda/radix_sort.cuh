@@ -316,26 +316,29 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
     unsigned* const own_counts = counts + rank / warp_size * digit_values;
     const int part = rank / warp_size * (items * warp_size) + lane; // the thread's first element, of every 32nd
 
-    if (rank == 0) drawn = atomicAdd(&header->tickets[pass], 1u);
-    for (;;) {
-        // The ticket is there before it is read; and everyone has read the last tile's elements, whose place the counts
-        // take.
-        __syncthreads();
-        const index_type tile = drawn;
-        if (tile >= tiles) return;
-        const index_type first = tile * shape::tile;
-        const int length = static_cast<int>(n - first < shape::tile ? n - first : shape::tile);
-        // The thread's element i is there if i * 32 < left; it writes one more if i * threads < left_out. (Comparisons
-        // of what depends on the tile: sums that do not would be kept in registers from tile to tile.)
-        const int left = length - part, left_out = length - rank;
-
-        // Keys. What is missing of the last tile has the last digit: it ranks behind all elements, and is not written.
-        Key key[items];
-        const Key* const source = from.keys + first + part;
+    const auto length_of = [&](index_type tile) {
+        const index_type rest = n - tile * shape::tile;
+        return static_cast<int>(rest < shape::tile ? rest : shape::tile);
+    };
+    Key key[items]; // what is missing of the last tile is any key
+    const auto load = [&](index_type tile) {
+        const Key* const source = from.keys + tile * shape::tile + part;
+        const int left = length_of(tile) - part;
 #pragma unroll
         for (int i = 0; i < items; ++i) key[i] = i * warp_size < left ? source[i * warp_size] : Key{};
+    };
 
-        // Ranks among the warp's equal digits.
+    if (rank == 0) drawn = atomicAdd(&header->tickets[pass], 1u);
+    __syncthreads(); // the ticket is there before it is read
+    index_type tile = drawn;
+    if (tile < tiles) load(tile);
+    while (tile < tiles) {
+        // The thread's element i is there if i * 32 < left; it writes one more if i * threads < left_out. (Comparisons
+        // of what depends on the tile: sums that do not would be kept in registers from tile to tile.)
+        const int left = length_of(tile) - part, left_out = length_of(tile) - rank;
+
+        // Ranks among the warp's equal digits. What is missing of the last tile has the last digit: it ranks behind all
+        // elements, and is not written.
 #pragma unroll
         for (int d = 0; d < digit_values; d += warp_size) own_counts[d + lane] = 0;
         __syncwarp(); // the counts are zero before any lane reads one
@@ -380,6 +383,10 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
         for (int i = 0; i < items; ++i) element[i].advance(own_counts[element[i].digit()]);
         __syncthreads(); // the counts are read before the elements take their place
 
+        auto* const staged_keys = reinterpret_cast<Key*>(shared);
+#pragma unroll
+        for (int i = 0; i < items; ++i) staged_keys[element[i].place()] = key[i];
+        if (rank == 0) drawn = next_ticket; // everyone has read the last one: barriers ago
         if (rank < digit_values) {
             std::uint64_t carry = 0;
             if (tile > 0) {
@@ -388,11 +395,12 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
             }
             places[rank] = static_cast<index_type>(header->digits[pass][rank] + carry) - begin;
         }
-        auto* const staged_keys = reinterpret_cast<Key*>(shared);
-#pragma unroll
-        for (int i = 0; i < items; ++i) staged_keys[element[i].place()] = key[i];
-        if (rank == 0) drawn = next_ticket; // everyone has read the last one: barriers ago
-        __syncthreads();                    // keys and places are there before they are read
+        __syncthreads(); // keys, places and ticket are there before they are read
+
+        // The next tile's keys are on their way while this one's, or their values, leave.
+        const index_type next_tile = drawn;
+        constexpr bool has_values = sort_request<Key, Value>::has_values;
+        if (!has_values && next_tile < tiles) load(next_tile);
 
         // Out, in the order of the digits.
         const Key* const sorted_keys = staged_keys + rank;
@@ -400,21 +408,20 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
         unsigned digits_here[(items + 3) / 4] = {}; // a byte each
 #pragma unroll
         for (int i = 0; i < items; ++i) {
-            if (i * shape::threads < left_out) {
-                const Key sorted = sorted_keys[i * shape::threads];
-                const unsigned d = digit_of_key(sorted);
-                target[places[d] + i * shape::threads] = sorted;
-                digits_here[i / 4] |= d << (i % 4 * polyscan::detail::digit_bits);
-            }
+            const Key sorted = sorted_keys[i * shape::threads];
+            const unsigned d = digit_of_key(sorted);
+            if (i * shape::threads < left_out) target[places[d] + i * shape::threads] = sorted;
+            digits_here[i / 4] |= d << (i % 4 * polyscan::detail::digit_bits);
         }
-        if constexpr (sort_request<Key, Value>::has_values) {
-            const Value* const source_values = from.values + first + part;
+        if constexpr (has_values) {
+            const Value* const source_values = from.values + tile * shape::tile + part;
             __syncthreads(); // the keys are read before the values take their place
             auto* const staged_values = reinterpret_cast<Value*>(shared);
 #pragma unroll
             for (int i = 0; i < items; ++i)
                 if (i * warp_size < left) staged_values[element[i].place()] = source_values[i * warp_size];
             __syncthreads(); // the values are there before they are read
+            if (next_tile < tiles) load(next_tile);
             const Value* const sorted_values = staged_values + rank;
             Value* const target_values = to.values + rank;
 #pragma unroll
@@ -424,6 +431,8 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
                     target_values[places[d] + i * shape::threads] = sorted_values[i * shape::threads];
             }
         }
+        tile = next_tile;
+        __syncthreads(); // everyone has read the elements, whose place the next tile's counts take
     }
 }
 
