@@ -414,7 +414,7 @@ void put_rows(const Operator& op, const T* local, const std::optional<T>& carry,
 /// Copies `rows` rows of elements, as the operator sees them, to a buffer.
 template <class T, class Source>
 void load_rows(const Source& in, index_type at, int rows, T* to) {
-    using Operator = void;
+    using Operator [[maybe_unused]] = void;
     POLYSCAN_HOST_CALL(load_rows(in, at, rows, to));
 }
 
