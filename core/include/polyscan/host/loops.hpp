@@ -10,6 +10,8 @@
 #define POLYSCAN_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
 /// Before a loop whose body gets much simpler when the loop variable is known.
 #define POLYSCAN_UNROLL_4 _Pragma("GCC unroll 4")
+/// Before a short loop of a fixed length: no loop is left.
+#define POLYSCAN_UNROLL _Pragma("GCC unroll 64")
 /// Before a loop over the lanes of a vector. Without it compilers unroll the loop first and then do not see a vector.
 #define POLYSCAN_LANES _Pragma("GCC unroll 1") _Pragma("GCC ivdep")
 
@@ -17,12 +19,14 @@
 
 #define POLYSCAN_INDEPENDENT_ITERATIONS
 #define POLYSCAN_UNROLL_4 _Pragma("clang loop unroll_count(4)")
+#define POLYSCAN_UNROLL _Pragma("clang loop unroll(full)")
 #define POLYSCAN_LANES _Pragma("clang loop unroll(disable)")
 
 #else
 
 #define POLYSCAN_INDEPENDENT_ITERATIONS
 #define POLYSCAN_UNROLL_4
+#define POLYSCAN_UNROLL
 #define POLYSCAN_LANES
 
 #endif

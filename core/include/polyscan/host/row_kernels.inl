@@ -72,10 +72,14 @@ POLYSCAN_HOST_INLINE lanes<T> load(const T* from) {
     } else {
         using word = word_of<T>;
         alignas(POLYSCAN_HOST_BYTES) word words[parts][count];
-        for (int i = 0; i < count; ++i)
+        // As loops over addresses, g++ 12 -O1 lets `words` share its place in memory with what is still in use.
+        POLYSCAN_UNROLL
+        for (int i = 0; i < count; ++i) {
+            POLYSCAN_UNROLL
             for (int p = 0; p < parts; ++p)
                 std::memcpy(&words[p][i], reinterpret_cast<const std::byte*>(from + i) + p * sizeof(word),
                             sizeof(word));
+        }
         lanes<T> result;
         for (int p = 0; p < parts; ++p)
             result.part[p] = *reinterpret_cast<const typename lanes<T>::anywhere*>(words[p]);
