@@ -25,8 +25,8 @@ inline constexpr bool has_host_form = runs_on_host<ExecutionSpace>;
 /// With at most `threads` threads; with one where the input has fewer than `parallel_bytes` bytes. Done on return.
 template <class Policy, class ExecutionSpace, class Request>
 void host_scan(const ExecutionSpace& space, const Request& request, int threads, index_type parallel_bytes) {
-    // Earlier work of the space may be writing what is read or written here by the caller's thread: a count, a total, or
-    // all of a scan that is too short for a team.
+    // Earlier work of the space may be writing what is read or written here by the caller's thread: a count, a total,
+    // or all of a scan that is too short for a team.
     space.fence("polyscan: the host reads and stores values");
     const host_team<ExecutionSpace> team(space);
     const openmp::basic_backend<host_team<ExecutionSpace>> host({threads, parallel_bytes}, team);
