@@ -100,17 +100,18 @@ struct segmented_source<polyscan::detail::run_element<A, Heads, Input, Transform
 
 /// Asks for the memory of elements [first, last).
 template <class Source>
-void prefetch_segmented(const Source& in, index_type first, index_type last) {
-    const auto ask_for = [&](const auto* from) {
-        const auto* const end = reinterpret_cast<const char*>(from + last);
-        for (const char* line = reinterpret_cast<const char*>(from + first); line < end; line += 64)
-            __builtin_prefetch(line, 0, 2);
-    };
-    if constexpr (std::is_pointer_v<decltype(in.in)>) ask_for(in.in);
-    if constexpr (requires { in.heads.flags; }) {
-        if constexpr (std::is_pointer_v<decltype(in.heads.flags)>) ask_for(in.heads.flags);
-    } else if constexpr (requires { in.heads.keys; }) {
-        if constexpr (std::is_pointer_v<decltype(in.heads.keys)>) ask_for(in.heads.keys);
+[[gnu::always_inline]] inline void prefetch_segmented(const Source& in, index_type first, index_type last) {
+    if constexpr (std::is_pointer_v<decltype(in.in)>)
+        for (index_type i = first; i < last; i += 64 / static_cast<index_type>(sizeof(*in.in)))
+            __builtin_prefetch(in.in + i, 0, 2);
+    if constexpr (requires { *in.heads.flags; }) {
+        if constexpr (std::is_pointer_v<decltype(in.heads.flags)>)
+            for (index_type i = first; i < last; i += 64 / static_cast<index_type>(sizeof(*in.heads.flags)))
+                __builtin_prefetch(in.heads.flags + i, 0, 2);
+    } else if constexpr (requires { *in.heads.keys; }) {
+        if constexpr (std::is_pointer_v<decltype(in.heads.keys)>)
+            for (index_type i = first; i < last; i += 64 / static_cast<index_type>(sizeof(*in.heads.keys)))
+                __builtin_prefetch(in.heads.keys + i, 0, 2);
     }
 }
 
@@ -120,6 +121,8 @@ concept segmented_value =
     (std::integral<T> || std::same_as<T, float> || std::same_as<T, double>) && (sizeof(T) == 4 || sizeof(T) == 8);
 
 } // namespace polyscan::host
+
+#if POLYSCAN_HOST_VECTORS
 
 // As tile_kernels.hpp includes row_kernels.inl.
 #define POLYSCAN_HOST_ISA as_compiled
@@ -156,20 +159,20 @@ concept segmented_value =
 namespace polyscan::host {
 
 /// Scans `count` full rows of `Length` pairs from element `first` on. Prefixes go to `out`, unless that is null; the
-/// heads of row r to bits of `heads_out[r]`.
+/// heads of row r to bits of `heads_out[r]`. Meanwhile the memory of as many elements from `fetched` on is asked for.
 template <int Length, class Source, class Operator, class T>
 void scan_segmented_rows(const Operator& op, const Source& in, index_type first, int count, T* out,
-                         std::uint64_t* heads_out, segmented_state<T>& state) {
+                         std::uint64_t* heads_out, segmented_state<T>& state, index_type fetched = -1) {
 #if defined(POLYSCAN_HOST_DISPATCH)
     switch (used_instruction_set) {
     case instruction_set::avx512:
-        return avx512::segmented_rows::scan_rows<Length>(op, in, first, count, out, heads_out, state);
+        return avx512::segmented_rows::scan_rows<Length>(op, in, first, count, out, heads_out, state, fetched);
     case instruction_set::avx2:
-        return avx2::segmented_rows::scan_rows<Length>(op, in, first, count, out, heads_out, state);
+        return avx2::segmented_rows::scan_rows<Length>(op, in, first, count, out, heads_out, state, fetched);
     default: break;
     }
 #endif
-    as_compiled::segmented_rows::scan_rows<Length>(op, in, first, count, out, heads_out, state);
+    as_compiled::segmented_rows::scan_rows<Length>(op, in, first, count, out, heads_out, state, fetched);
 }
 
 /// The heads alone of `count` full rows.
@@ -216,3 +219,5 @@ void scan_short_segmented_row(const Operator& op, const Source& in, index_type f
 }
 
 } // namespace polyscan::host
+
+#endif // POLYSCAN_HOST_VECTORS

@@ -87,6 +87,40 @@ POLYSCAN_HOST_INLINE vector_of<T> choose(std::uint64_t bits, const vector_of<T>&
 #endif
 }
 
+/// op(earlier, later) in the lanes whose bit is set, the others keep `later`.
+template <class Operator, class T>
+POLYSCAN_HOST_INLINE vector_of<T> combine_some(const Operator& op, std::uint64_t bits, const vector_of<T>& earlier,
+                                               const vector_of<T>& later) {
+#if defined(__x86_64__) && POLYSCAN_HOST_BYTES == 64
+    // One instruction, where compilers make two.
+    using native = typename vector_of<T>::native;
+    if constexpr (std::is_same_v<Operator, plus>) {
+        if constexpr (std::is_same_v<T, float>)
+            return {reinterpret_cast<native>(
+                _mm512_mask_add_ps(later.v, static_cast<__mmask16>(bits), earlier.v, later.v))};
+        else if constexpr (std::is_same_v<T, double>)
+            return {
+                reinterpret_cast<native>(_mm512_mask_add_pd(later.v, static_cast<__mmask8>(bits), earlier.v, later.v))};
+        const auto l = reinterpret_cast<__m512i>(later.v), e = reinterpret_cast<__m512i>(earlier.v);
+        if constexpr (sizeof(T) == 4)
+            return {reinterpret_cast<native>(_mm512_mask_add_epi32(l, static_cast<__mmask16>(bits), e, l))};
+        else
+            return {reinterpret_cast<native>(_mm512_mask_add_epi64(l, static_cast<__mmask8>(bits), e, l))};
+    }
+#endif
+    return choose(bits, combine_all(op, earlier, later), later);
+}
+
+/// The last lane, everywhere.
+template <class T, int... I>
+POLYSCAN_HOST_INLINE vector_of<T> last_everywhere(const vector_of<T>& value, std::integer_sequence<int, I...>) {
+    return {__builtin_shufflevector(value.v, value.v, (I * 0 + vector_of<T>::count - 1)...)};
+}
+template <class T>
+POLYSCAN_HOST_INLINE vector_of<T> last_everywhere(const vector_of<T>& value) {
+    return last_everywhere(value, std::make_integer_sequence<int, vector_of<T>::count>{});
+}
+
 /// The last lane of the lower half of every group of 2 * Stride.
 template <int Stride, class T, int... I>
 POLYSCAN_HOST_INLINE vector_of<T> lower_ends(const vector_of<T>& value, std::integer_sequence<int, I...>) {
@@ -115,16 +149,16 @@ POLYSCAN_HOST_INLINE void rounds(const Operator& op, vector_of<T>* v, std::uint6
             POLYSCAN_ALL_AT_ONCE
             for (int k = 0; k < N; ++k) {
                 const vector_of<T> lower = lower_ends<Stride>(v[k], std::make_integer_sequence<int, count>{});
-                v[k] = choose(combining >> (k * count), combine_all(op, lower, v[k]), v[k]);
+                v[k] = combine_some(op, combining >> (k * count), lower, v[k]);
             }
         } else {
             constexpr int half = Stride / count; // in vectors
             POLYSCAN_ALL_AT_ONCE
             for (int first = 0; first < N; first += 2 * half) {
-                const vector_of<T> lower = all_lanes<T>(v[first + half - 1].v[count - 1]);
+                const vector_of<T> lower = last_everywhere(v[first + half - 1]);
                 POLYSCAN_ALL_AT_ONCE
                 for (int k = first + half; k < first + 2 * half; ++k)
-                    v[k] = choose(combining >> (k * count), combine_all(op, lower, v[k]), v[k]);
+                    v[k] = combine_some(op, combining >> (k * count), lower, v[k]);
             }
         }
         heads |= ((heads & lower_end_bits<Stride>) << 1) * half_bits<Stride>;
@@ -210,48 +244,52 @@ POLYSCAN_HOST_TARGET void find_heads(const Load& load_, index_type first, int co
 }
 
 /// `count` full rows from element `first` on. Prefixes go to `out` unless that is null, the rows' heads to `heads_out`.
+/// As many elements from `fetched` on are asked for, unless that is negative.
 template <int Length, class Load, class Operator, class T = typename Load::value_type>
 POLYSCAN_HOST_TARGET void scan_rows(const Operator& op, const Load& load_, index_type first, int count, T* out,
-                                    std::uint64_t* heads_out, segmented_state<T>& state_) {
-    segmented_state<T> state = state_; // in registers
+                                    std::uint64_t* heads_out, segmented_state<T>& state, index_type fetched) {
     constexpr int lanes_ = vector_of<T>::count, vectors = Length / lanes_;
     constexpr std::uint64_t whole_row = Length == 64 ? ~std::uint64_t{0} : half_bits<Length % 64>;
+    vector_of<T> offset = all_lanes<T>(state.offset);
+    const vector_of<T> carry = all_lanes<T>(state.carry);
+    bool has_offset = state.has_offset, needs_carry = state.has_carry && !state.head;
     for (int r = 0; r < count; ++r, first += Length) {
         std::uint64_t heads =
             first == 0 ? other_head_bits(load_.heads, 0, Length) : head_bits<Length>(load_.heads, first);
         heads_out[r] = heads;
+        if (fetched >= 0) {
+            prefetch_segmented(load_, fetched, fetched + Length);
+            fetched += Length;
+        }
         vector_of<T> v[vectors];
         POLYSCAN_ALL_AT_ONCE
         for (int k = 0; k < vectors; ++k) v[k] = values_at(load_, first + k * lanes_);
-        if constexpr (Load::has_start)
-            if (heads != 0) {
-                const vector_of<T> start = all_lanes<T>(load_.start);
-                POLYSCAN_ALL_AT_ONCE
-                for (int k = 0; k < vectors; ++k)
-                    v[k] = choose(heads >> (k * lanes_), combine_all(op, start, v[k]), v[k]);
-            }
+        if constexpr (Load::has_start) {
+            const vector_of<T> start = all_lanes<T>(load_.start);
+            POLYSCAN_ALL_AT_ONCE
+            for (int k = 0; k < vectors; ++k) v[k] = combine_some(op, heads >> (k * lanes_), start, v[k]);
+        }
         rounds<Length, 1, vectors>(op, v, heads);
         const std::uint64_t open = ~heads & whole_row; // no segment of this row has begun
-        if (state.has_offset && open != 0) {
-            const vector_of<T> offset = all_lanes<T>(state.offset);
+        if (has_offset) {
             POLYSCAN_ALL_AT_ONCE
-            for (int k = 0; k < vectors; ++k) v[k] = choose(open >> (k * lanes_), combine_all(op, offset, v[k]), v[k]);
+            for (int k = 0; k < vectors; ++k) v[k] = combine_some(op, open >> (k * lanes_), offset, v[k]);
         }
-        state.offset = v[vectors - 1].v[lanes_ - 1];
-        state.has_offset = true;
+        offset = last_everywhere(v[vectors - 1]);
+        has_offset = true;
         if (out != nullptr) {
-            if (state.has_carry && !state.head && open != 0) {
-                const vector_of<T> carry = all_lanes<T>(state.carry);
+            if (needs_carry) {
                 POLYSCAN_ALL_AT_ONCE
-                for (int k = 0; k < vectors; ++k)
-                    v[k] = choose(open >> (k * lanes_), combine_all(op, carry, v[k]), v[k]);
+                for (int k = 0; k < vectors; ++k) v[k] = combine_some(op, open >> (k * lanes_), carry, v[k]);
             }
             POLYSCAN_ALL_AT_ONCE
             for (int k = 0; k < vectors; ++k) store(out + r * Length + k * lanes_, v[k]);
         }
+        needs_carry = needs_carry && heads >> (Length - 1) == 0;
         state.head = state.head || heads >> (Length - 1) != 0;
     }
-    state_ = state;
+    if (count > 0) state.offset = offset.v[0];
+    state.has_offset = has_offset;
 }
 
 #undef POLYSCAN_ALL_AT_ONCE

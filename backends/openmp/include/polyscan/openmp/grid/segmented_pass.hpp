@@ -180,6 +180,8 @@ concept on_segmented_rows = requires {
 
 } // namespace detail
 
+#if POLYSCAN_HOST_VECTORS
+
 template <class Request>
     requires(host::vectorisable<typename Request::accumulator_type> && detail::on_segmented_rows<Request>)
 class tile_pass<block::warp_shuffle, Request> : public buffered_pass<block::warp_shuffle, Request> {
@@ -246,7 +248,15 @@ public:
     value_type scan_and_store(index_type t, const std::optional<value_type>& carry, tile_ahead ahead,
                               Receiver aggregate) {
         aggregate(reduce(ahead.tile));
-        return scan_and_store(t, carry);
+        // Tiles of two sections go side by side: so the section after this one starts there.
+        following_ = (ahead.tile - t % cut::section_tiles) * cut::tile;
+        if (past_caches_ && ahead.following != tile_ahead::no_tile) {
+            const index_type end = std::min((ahead.following + 1) * cut::tile, request().size);
+            host::prefetch_segmented(in_, end - tail_rows * length, end); // of the next tile to be folded
+        }
+        const value_type last = scan_and_store(t, carry);
+        following_ = no_section;
+        return last;
     }
 
 private:
@@ -257,8 +267,20 @@ private:
     static constexpr int part_rows = static_cast<int>(2048 / (length * sizeof(T)));
     static_assert(tile_rows % part_rows == 0);
     static constexpr bool counts_heads = std::is_same_v<value_type, run_value<T>>;
-    /// How far ahead memory is asked for, inside a section.
-    static constexpr index_type far = 8192 / sizeof(T);
+    /// How far ahead memory is asked for: half a tile of plain numbers, which is what covers the time that it takes.
+    static constexpr index_type far = 16384 / sizeof(T);
+    /// Rows at the end of a tile that mostly hold its last head.
+    static constexpr int tail_rows = 4;
+    static constexpr index_type no_section = -1;
+
+    /// What comes `far` elements after element i, in this section or the thread's next one; negative: nothing.
+    index_type fetched_after(index_type i) const {
+        constexpr index_type section = cut::section_tiles * cut::tile;
+        if (!past_caches_) return -1;
+        const index_type end = (i / section + 1) * section, at = i + far;
+        if (at < end) return at + part_rows * length <= request().size ? at : -1;
+        return following_ == no_section ? -1 : following_ + (at - end);
+    }
 
     void begin(const std::optional<value_type>& carry, const std::optional<value_type>& before) {
         state_ = {};
@@ -271,13 +293,10 @@ private:
     index_type scan_part(index_type first, index_type left) {
         std::uint64_t heads[part_rows];
         const int rows = static_cast<int>(std::min<index_type>(part_rows, left / length));
-        if (past_caches_) {
-            constexpr index_type section = cut::section_tiles * cut::tile;
-            const index_type end = std::min((first / section + 1) * section, request().size);
-            host::prefetch_segmented(in_, std::min(first + far, end), std::min(first + far + part_rows * length, end));
-        }
         index_type count = index_type{rows} * length;
-        if (rows > 0) host::scan_segmented_rows<length>(request().op.op, in_, first, rows, prefix(), heads, state_);
+        if (rows > 0)
+            host::scan_segmented_rows<length>(request().op.op, in_, first, rows, prefix(), heads, state_,
+                                              fetched_after(first));
         if (rows < part_rows && left > count) {
             const int rest = static_cast<int>(left - count); // less than a row
             host::scan_short_segmented_row(request().op.op, in_, first + count, rest, prefix() + count, heads[rows],
@@ -304,8 +323,11 @@ private:
     delivery delivery_;
     bool past_caches_;
     host::segmented_state<T> state_;
+    index_type following_ = no_section; ///< the first element of the section after this one
     index_type heads_ = 0;
     alignas(64) T stage_[static_cast<std::size_t>(lead + part_rows * length)] = {};
 };
+
+#endif // POLYSCAN_HOST_VECTORS
 
 } // namespace polyscan::openmp
