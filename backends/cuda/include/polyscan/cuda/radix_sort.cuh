@@ -244,8 +244,8 @@ public:
     }
     /// Elements with this digit in all earlier tiles. Every tile before this one was drawn by a block that is running,
     /// which publishes its aggregate without waiting for anyone. Tile 0 publishes a carry.
+    template <int window>
     __device__ std::uint64_t look_back(index_type tile, int digit) const {
-        constexpr int window = tuning::sort_look_back;
         std::uint64_t sum = 0;
         for (index_type last = tile - 1;; last -= window) {
             std::uint64_t seen[window]; // all reads are under way before the first is waited for
@@ -290,6 +290,7 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
     sort_by_digit(const __grid_constant__ sort_call<Key, Value> call, int pass, digit_of<Key> digit_of_key) {
     using shape = sort_shape<Key, Value>;
     constexpr int items = shape::items, warps = shape::warps;
+    constexpr bool has_values = sort_request<Key, Value>::has_values;
     // First each warp's counts of the digits, then the elements in the order of their digits.
     constexpr std::size_t shared_bytes = std::max(shape::staged_bytes, sizeof(unsigned) * warps * digit_values);
     alignas(16) __shared__ unsigned char shared[shared_bytes];
@@ -307,7 +308,7 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
     const sort_elements<Key, Value> to = call.target(step);
     assume_global(from.keys);
     assume_global(to.keys);
-    if constexpr (sort_request<Key, Value>::has_values) {
+    if constexpr (has_values) {
         assume_global(from.values);
         assume_global(to.values);
     }
@@ -390,16 +391,15 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
         if (rank < digit_values) {
             std::uint64_t carry = 0;
             if (tile > 0) {
-                carry = cells.look_back(tile, rank);
+                carry = cells.template look_back<tuning::sort_look_back(has_values)>(tile, rank);
                 cells.publish_carry(tile, rank, carry + total);
             }
             places[rank] = static_cast<index_type>(header->digits[pass][rank] + carry) - begin;
         }
         __syncthreads(); // keys, places and ticket are there before they are read
 
-        // The next tile's keys are on their way while this one's, or their values, leave.
+        // The next tile's keys are on their way while this one's leave. (With values, there are no registers for them.)
         const index_type next_tile = drawn;
-        constexpr bool has_values = sort_request<Key, Value>::has_values;
         if (!has_values && next_tile < tiles) load(next_tile);
 
         // Out, in the order of the digits.
@@ -421,7 +421,6 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
             for (int i = 0; i < items; ++i)
                 if (i * warp_size < left) staged_values[element[i].place()] = source_values[i * warp_size];
             __syncthreads(); // the values are there before they are read
-            if (next_tile < tiles) load(next_tile);
             const Value* const sorted_values = staged_values + rank;
             Value* const target_values = to.values + rank;
 #pragma unroll
@@ -431,6 +430,7 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
                     target_values[places[d] + i * shape::threads] = sorted_values[i * shape::threads];
             }
         }
+        if (has_values && next_tile < tiles) load(next_tile);
         tile = next_tile;
         __syncthreads(); // everyone has read the elements, whose place the next tile's counts take
     }

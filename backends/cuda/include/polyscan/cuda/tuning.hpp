@@ -145,8 +145,9 @@ inline constexpr index_type least_counted = 16 * 1024;
 inline constexpr int sort_threads = 448;
 inline constexpr int sort_blocks = 2;
 constexpr int sort_items(std::size_t bytes) { return static_cast<int>(std::clamp<std::size_t>(64 / bytes, 1, 16)); }
-/// Tiles that a thread looks back at in one step: about as many as are finished while a step is on its way.
-inline constexpr int sort_look_back = 8;
+/// Tiles that a thread looks back at in one step: about as many as are finished while a step is on its way. With values
+/// there are registers for fewer.
+constexpr int sort_look_back(bool with_values) { return with_values ? 4 : 8; }
 
 /// Smallest piece of workspace that is allocated: enough for the descriptors of 8192 tiles of 4-byte values.
 inline constexpr std::size_t least_workspace = 64 * 1024;
