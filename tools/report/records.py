@@ -115,10 +115,14 @@ def _count(row, where):
 def _other(record, row, where):
     """Nothing for rows that are no measurements."""
     us = _number(row, "median_us", where) or _number(row, "us", where)
+    ns, std_ns = _number(row, "median_ns", where), _number(row, "std_ns", where)
+    us = ns / 1000 if us is None and ns else us
     if us is None or not ("n" in row or "log2n" in row):
         return None
     name = " ".join(str(row[key]) for key in ("verb", "row", "dtype", "data") if key in row)
     shares = [_number(row, key, where) for key in ("of_roof", "ratio", "speed_of_cub") if key in row]
+    if ns and std_ns:
+        shares.append(std_ns / ns)
     return Other(record, name, str(row.get("by", row.get("backend", "polyscan"))), _count(row, where), us, shares[0] if shares else None)
 
 
