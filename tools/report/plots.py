@@ -341,7 +341,7 @@ def others(records):
         axes.set_ylim(y - 0.3, -0.8)
         axes.set_yticks([place for place, _ in places], [text for _, text in places], fontsize=8)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel("share of the roof of the same run (a copy or a read-only pass; for sorts CUB, for short scans std)")
+        axes.set_xlabel("speed over that of the same run (a copy or a read-only pass; for sorts CUB, for short scans std)")
         handles = [plt.Rectangle((0, 0), 1, 1, facecolor=GREYS[m % len(GREYS)], hatch=HATCHES[m % len(HATCHES)], edgecolor="black", label=who)
                    for m, who in enumerate(makers)]
         title = f"Other verbs and rows · {record.label}"
