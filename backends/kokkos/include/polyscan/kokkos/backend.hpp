@@ -107,15 +107,13 @@ public:
         requires(has_host_form<ExecutionSpace> && Form == form::best)
     void radix_sort(const polyscan::detail::sort_request<Key, Value>& request) {
         require_kokkos();
-        host_call(space(), threads(), is_long(request.size, sizeof(Key) + request.value_bytes),
-                  [&](const auto& team, int count) { openmp::radix_sort(request, team, count, host_scratch_); });
+        host_verb(space(), request, threads_for(request.size, sizeof(Key) + request.value_bytes), host_scratch_);
     }
     template <class Input, class Bins, class Count>
         requires(has_host_form<ExecutionSpace> && Form == form::best)
     void histogram(const polyscan::detail::histogram_request<Input, Bins, Count>& request) {
         require_kokkos();
-        host_call(space(), threads(), is_long(request.size, sizeof(request.input[0])),
-                  [&](const auto& team, int count) { openmp::histogram(request, team, count, host_scratch_); });
+        host_verb(space(), request, threads_for(request.size, sizeof(request.input[0])), host_scratch_);
     }
 
     template <class Function>
@@ -174,8 +172,8 @@ public:
 private:
     using workspace_type = workspace<ExecutionSpace>;
 
-    bool is_long(index_type elements, std::size_t bytes_each) const {
-        return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes;
+    int threads_for(index_type elements, std::size_t bytes_each) const {
+        return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes ? threads() : 1;
     }
 
     // Neither memory nor instances can be given back once Kokkos is gone: an object that outlives it leaves both to the

@@ -42,11 +42,18 @@ void host_reduce(const ExecutionSpace& space, const Request& request, int thread
     host.template reduce<Policy>(request);
 }
 
-/// call(team, threads) for a verb of the OpenMP backend's, which is done on return.
-template <class ExecutionSpace, class Call>
-void host_call(const ExecutionSpace& space, int threads, bool parallel, Call call) {
-    space.fence("polyscan: the host reads the count or the edges");
-    call(host_team<ExecutionSpace>(space), parallel ? threads : 1);
+/// A sort or a histogram, with at most `threads` threads. Done on return.
+template <class ExecutionSpace, class Key, class Value>
+void host_verb(const ExecutionSpace& space, const polyscan::detail::sort_request<Key, Value>& request, int threads,
+               openmp::scratch_pool& pool) {
+    space.fence("polyscan: the host reads the count");
+    openmp::radix_sort(request, host_team<ExecutionSpace>(space), threads, pool);
+}
+template <class ExecutionSpace, class Input, class Bins, class Count>
+void host_verb(const ExecutionSpace& space, const polyscan::detail::histogram_request<Input, Bins, Count>& request,
+               int threads, openmp::scratch_pool& pool) {
+    space.fence("polyscan: the host reads the count and the edges");
+    openmp::histogram(request, host_team<ExecutionSpace>(space), threads, pool);
 }
 
 } // namespace polyscan::kokkos
