@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The worked example at the head of each header of a verb, run, with the outputs that its comments promise. scripts/check-docs.py
-/// compares the lines with those of the headers.
+/// The worked example at the head of each header of a verb, run, with the outputs that its comments promise.
+/// scripts/check-docs.py compares the lines with those of the headers.
 #include <vector>
 
 #include <polyscan/openmp.hpp>
