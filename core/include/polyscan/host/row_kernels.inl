@@ -77,7 +77,8 @@ POLYSCAN_HOST_INLINE lanes<T> load(const T* from) {
         for (int i = 0; i < count; ++i) {
             POLYSCAN_UNROLL
             for (int p = 0; p < parts; ++p)
-                std::memcpy(&words[p][i], reinterpret_cast<const std::byte*>(from + i) + p * sizeof(word),
+                std::memcpy(&words[p][i],
+                            reinterpret_cast<const std::byte*>(from + i) + static_cast<std::size_t>(p) * sizeof(word),
                             sizeof(word));
         }
         lanes<T> result;
@@ -123,7 +124,8 @@ POLYSCAN_HOST_INLINE void store(T* to, const lanes<T>& value) {
         for (int i = 0; i < count; ++i)
             for (int p = 0; p < parts; ++p) {
                 const word w = value.part[p][i];
-                std::memcpy(reinterpret_cast<std::byte*>(to + i) + p * sizeof(word), &w, sizeof(word));
+                std::memcpy(reinterpret_cast<std::byte*>(to + i) + static_cast<std::size_t>(p) * sizeof(word), &w,
+                            sizeof(word));
             }
     }
 }
