@@ -61,6 +61,7 @@ function(polyscan_add_registry name)
     endforeach()
     # Built where it is linked: a twin that runs only the library's own tests is spared the instantiations.
     add_library(polyscan_${name}_registry OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
+    polyscan_instantiations(polyscan_${name}_registry)
     target_include_directories(polyscan_${name}_registry PRIVATE src)
     target_link_libraries(polyscan_${name}_registry PUBLIC polyscan_${name} polyscan_runtime PRIVATE polyscan_own)
     set_target_properties(polyscan_${name}_registry PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -9,6 +9,13 @@ if(POLYSCAN_CUDA AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CU
     set(CMAKE_CUDA_ARCHITECTURES 89) # machine code for 89, and PTX for anything newer
 endif()
 
+# polyscan_instantiations(<target>...): targets whose sources differ only in what they instantiate.
+function(polyscan_instantiations)
+    if(POLYSCAN_JOIN_INSTANTIATIONS)
+        set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 3)
+    endif()
+endfunction()
+
 if(NOT PROJECT_IS_TOP_LEVEL)
     return()
 endif()
@@ -20,6 +27,10 @@ endif()
 unset(polyscan_multi_config)
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Reading the headers takes as long as a few instantiations do. Off, a machine with many cores waits for less.
+option(POLYSCAN_JOIN_INSTANTIATIONS "Compile generated sources several at a time: less work, for machines with few cores" OFF)
+mark_as_advanced(POLYSCAN_JOIN_INSTANTIATIONS)
 
 find_program(POLYSCAN_CCACHE ccache DOC "Compiler cache, used when found")
 mark_as_advanced(POLYSCAN_CCACHE)

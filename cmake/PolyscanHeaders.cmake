@@ -29,6 +29,8 @@ function(polyscan_headers_alone name)
     endforeach()
     if(sources)
         add_library(headers_alone_${name} OBJECT EXCLUDE_FROM_ALL ${sources})
+        # One of nvcc's three readings: the host's compiler reads what nvcc has already read.
+        set_target_properties(headers_alone_${name} PROPERTIES CUDA_PTX_COMPILATION ON)
         target_link_libraries(headers_alone_${name} PRIVATE ${arg_LIBS} polyscan_own)
         add_dependencies(headers_alone headers_alone_${name})
     endif()

@@ -14,6 +14,8 @@ polyscan_cudacxx=""
 polyscan_switches=""
 build=""
 preset_arguments=()
+for_few_cores=()
+if [ "$(nproc)" -le 4 ]; then for_few_cores=(-DPOLYSCAN_JOIN_INSTANTIATIONS=ON); fi
 
 say() { printf '%s\n' "polyscan: $*"; }
 
@@ -73,6 +75,7 @@ configure() {
     if [ -n "$polyscan_python" ]; then
         preset_arguments+=("-DPython3_EXECUTABLE=$polyscan_python")
     fi
+    preset_arguments+=("${for_few_cores[@]}")
     read -r -a extra <<<"$polyscan_switches ${POLYSCAN_CMAKE_ARGS:-}" || true
     mkdir -p "$build"
     (cd -- "$root" && quietly "configuring ${polyscan_backends//,/, } in ${build#"$root/"}" "$build/configure.log" \
