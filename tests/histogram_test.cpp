@@ -13,27 +13,12 @@
 
 #include <doctest/doctest.h>
 
-#include "doctest_tally.hpp"
 #include "inputs.hpp"
 #include "sort.hpp"
-#include POLYSCAN_TEST_BACKEND
+#include "under_test.hpp"
 
 namespace polyscan::test {
 namespace {
-
-using backend_type = backend_under_test::type;
-
-const std::vector<std::unique_ptr<target>>& targets() {
-    static const auto all = make_targets<backend_under_test>();
-    return all;
-}
-backend_type& object(target& on) { return static_cast<target_of<backend_type>&>(on).object(); }
-
-bool skipped(std::string_view what) {
-    const polyscan::availability here = object(*targets().front()).available();
-    if (!here) cells.skip(1, std::string(backend_type::name()) + ' ' + std::string(what) + ": " + here.reason);
-    return !here;
-}
 
 #ifndef POLYSCAN_TEST_SORT_LIMIT
 #define POLYSCAN_TEST_SORT_LIMIT 1500000

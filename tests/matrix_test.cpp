@@ -10,33 +10,10 @@
 #include <doctest/doctest.h>
 
 #include "cases.hpp"
-#include "doctest_tally.hpp"
-#include "matrix.hpp"
-#include POLYSCAN_TEST_BACKEND
+#include "under_test.hpp"
 
 namespace polyscan::test {
 namespace {
-
-using backend_type = backend_under_test::type;
-
-const std::vector<std::unique_ptr<target>>& targets() {
-    static const auto all = make_targets<backend_under_test>();
-    return all;
-}
-
-std::vector<target*> pointers() {
-    std::vector<target*> result;
-    for (const auto& each : targets()) result.push_back(each.get());
-    return result;
-}
-
-backend_type& object(target& on) { return static_cast<target_of<backend_type>&>(on).object(); }
-
-bool skipped(std::string_view what) {
-    const polyscan::availability here = object(*targets().front()).available();
-    if (!here) cells.skip(1, std::string(backend_type::name()) + ' ' + std::string(what) + ": " + here.reason);
-    return !here;
-}
 
 /// A policy that the backend lacks is a row that says so, not a failure.
 template <class Policy>

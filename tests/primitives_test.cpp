@@ -13,10 +13,9 @@
 
 #include <doctest/doctest.h>
 
-#include "doctest_tally.hpp"
 #include "inputs.hpp"
 #include "primitives.hpp"
-#include POLYSCAN_TEST_BACKEND
+#include "under_test.hpp"
 
 namespace polyscan::test {
 
@@ -27,20 +26,6 @@ std::string verbs_that_differ_from_cub(backend_under_test::type& on, index_type 
 
 namespace {
 
-using backend_type = backend_under_test::type;
-
-const std::vector<std::unique_ptr<target>>& targets() {
-    static const auto all = make_targets<backend_under_test>();
-    return all;
-}
-backend_type& object(target& on) { return static_cast<target_of<backend_type>&>(on).object(); }
-
-bool skipped(std::string_view what) {
-    const polyscan::availability here = object(*targets().front()).available();
-    if (!here) cells.skip(1, std::string(backend_type::name()) + ' ' + std::string(what) + ": " + here.reason);
-    return !here;
-}
-
 #ifndef POLYSCAN_TEST_PRIMITIVES_LIMIT
 #define POLYSCAN_TEST_PRIMITIVES_LIMIT 60000
 #endif
@@ -49,9 +34,8 @@ constexpr index_type elements_limit = POLYSCAN_TEST_PRIMITIVES_LIMIT;
 template <class... Policies, class Check>
 void under_policies(type_list<Policies...>, std::string_view what, const Check& check) {
     if (skipped(what)) return;
-    std::vector<target*> pointers;
-    for (const auto& each : targets()) pointers.push_back(each.get());
-    (check(pointers, Policies::name()), ...);
+    const auto on = pointers();
+    (check(on, Policies::name()), ...);
 }
 
 #define POLYSCAN_TEST_VERB(verb, case_name, policies)                                                                  \

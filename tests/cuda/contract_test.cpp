@@ -16,25 +16,13 @@
 #include "closing_line.hpp"
 #include "contract_runs.hpp"
 #include "inputs.hpp"
+#include "needs_device.hpp"
 
 namespace polyscan::test {
 namespace {
 
 using int32 = std::int32_t;
 using int32_case = cases::int32_plus;
-
-int skipped_tests = 0;
-
-bool no_device() {
-    const availability here = cuda::backend().available();
-    if (!here) {
-        ++skipped_tests;
-        MESSAGE("skipped: ", here.reason);
-    }
-    return !here;
-}
-#define NEEDS_DEVICE()                                                                                                 \
-    if (no_device()) return
 
 std::vector<std::string> policy_names() {
     std::vector<std::string> names;
