@@ -26,6 +26,7 @@
 
 #include <polyscan/host/past_caches.hpp>
 #include <polyscan/openmp.hpp>
+#include <polyscan/primitives.hpp>
 
 namespace {
 
@@ -237,9 +238,25 @@ private:
                          {}});
     }
 
+    /// `select(in, out, count)`, of which `out_each` bytes leave for each element of T.
+    template <class T>
+    void add_selection(const std::string& name, std::size_t out_each, auto select) {
+        if (!wanted(name)) return;
+        const std::string roof = move_roof(sizeof(T), out_each);
+        const auto in = polyscan::counted(in_.at<const T>(), n_);
+        T* const out = out_.at<T>();
+        rows_.push_back({name,
+                         roof,
+                         static_cast<double>(n_) * static_cast<double>(sizeof(T) + out_each),
+                         [=, this] { select(cpu_.front(), in, out, &count_); },
+                         {},
+                         {}});
+    }
+
     void add_all();
 
     const settings& wanted_;
+    index_type count_ = 0;
     index_type n_;
     memory in_, out_;
     std::vector<polyscan::openmp::backend> cpu_;
@@ -290,6 +307,20 @@ void rows_of_size::add_all() {
         float sum;
     };
     add<pair, pair>("struct 8 bytes", inclusive([](pair a, pair b) { return pair{a.count + b.count, a.sum + b.sum}; }));
+    const auto half_of = [](auto which) {
+        return [which](auto& cpu, auto in, auto* out, index_type* count) { copy_if(cpu, in, out, count, which); };
+    };
+    const auto is_odd = [](auto x) { return (x & 1) != 0; };
+    const auto is_small = [](auto x) { return x * x < decltype(x)(1.5625); };
+    add_selection<std::int32_t>("int32 copy_if", 2, half_of(is_odd));
+    add_selection<float>("float copy_if", 2, half_of(is_small));
+    add_selection<std::int64_t>("int64 copy_if", 4, half_of(is_odd));
+    add_selection<std::uint8_t>("uint8 copy_if", 1, half_of(is_odd)); // more than half of the bytes: the roof is low
+    add_selection<std::int32_t>("int32 partition", 4, [=](auto& cpu, auto in, auto* out, index_type* count) {
+        partition(cpu, in, out, count, is_odd);
+    });
+    add_selection<std::int32_t>("int32 unique", 4,
+                                [](auto& cpu, auto in, auto* out, index_type* count) { unique(cpu, in, out, count); });
     add<float, float>("float kogge_stone", under(policy<grid::prefix_server, block::kogge_stone>{}));
     add<float, float>("float brent_kung", under(policy<grid::prefix_server, block::brent_kung>{}));
     add<float, float>("float coarse", under(policy<grid::prefix_server, block::coarse>{}));

@@ -5,9 +5,11 @@
 ///
 /// POLYSCAN_TEST_BACKEND names the header that defines `backend_under_test`.
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -254,6 +256,150 @@ TEST_CASE("the standard library agrees") {
         CHECK(fetched(on, out.data(), found()) == folds);
     }
 }
+
+// --- selections of more than the matrix has
+// ---------------------------------------------------------------------------
+
+#ifdef POLYSCAN_TEST_HOST
+/// Elements of every size that a backend may move in a way of its own, at lengths around its vectors and its pieces,
+/// and once so many that every hand-over takes place; inputs and outputs at odd places; a predicate that looks at
+/// neither.
+template <class T>
+void check_selections_of(backend_type& on, index_type n, int density) {
+    CAPTURE(sizeof(T));
+    CAPTURE(n);
+    CAPTURE(density);
+    constexpr index_type shift = 3; // from where memory is aligned
+    std::vector<T> input(static_cast<std::size_t>(n + shift));
+    std::vector<std::uint8_t> flags;
+    for (index_type i = 0; i < n; ++i) {
+        unsigned char bytes[sizeof(T)];
+        for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random_bits(31, i) >> 8);
+        bytes[0] = static_cast<unsigned char>(density == 0   ? 0
+                                              : density == 4 ? 2
+                                              : density == 1 ? (random_bits(32, i) % 64 == 0 ? 2 : 1)
+                                              : density == 3 ? (random_bits(32, i) % 64 == 0 ? 1 : 2)
+                                                             : random_bits(32, i) & 15);
+        std::memcpy(static_cast<void*>(&input[static_cast<std::size_t>(i + shift)]), bytes, sizeof(T));
+        flags.push_back(static_cast<std::uint8_t>(bytes[0] & 6));
+    }
+    const auto same = [](const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; };
+    const T* const first = input.data() + shift;
+    std::vector<T> chosen, others, marked, runs;
+    for (index_type i = 0; i < n; ++i) {
+        if (flags[static_cast<std::size_t>(i)] != 0) marked.push_back(first[i]);
+        (is_chosen{}(first[i]) ? chosen : others).push_back(first[i]);
+        if (i == 0 || !same_residue{}(first[i - 1], first[i])) runs.push_back(first[i]);
+    }
+    auto in = on.template allocate<T>(n + shift), out = on.template allocate<T>(n + shift);
+    auto marks = on.template allocate<std::uint8_t>(n);
+    auto count = on.template allocate<index_type>(1);
+    on.copy_to_device(in.data(), input.data(), n + shift);
+    on.copy_to_device(marks.data(), flags.data(), n);
+    const auto agrees = [&](const std::vector<T>& expected, std::size_t selected, int out_shift) {
+        on.synchronize();
+        const std::vector<T> found = fetched<T>(on, out.data(), n + shift);
+        const bool elements = std::equal(expected.begin(), expected.end(), found.begin() + out_shift, same);
+        return elements && fetched(on, count.data(), 1).front() == static_cast<index_type>(selected) &&
+               std::all_of(found.begin() + out_shift + static_cast<std::ptrdiff_t>(expected.size()), found.end(),
+                           [&](const T& x) { return same(x, T{}); });
+    };
+    const auto cleared = [&](int out_shift) {
+        const std::vector<T> nothing(static_cast<std::size_t>(n + shift));
+        on.copy_to_device(out.data(), nothing.data(), n + shift);
+        return out.data() + out_shift;
+    };
+    const auto source = counted(static_cast<const T*>(in.data() + shift), n);
+    copy_if(on, source, cleared(0), count.data(), is_chosen{});
+    CHECK(agrees(chosen, chosen.size(), 0));
+    copy_if(on, source, cleared(1), count.data(), flagged(counted(static_cast<const std::uint8_t*>(marks.data()), n)));
+    CHECK(agrees(marked, marked.size(), 1));
+    remove_if(on, source, cleared(2), count.data(), is_chosen{});
+    CHECK(agrees(others, others.size(), 2));
+    unique(on, source, cleared(3), count.data(), same_residue{});
+    CHECK(agrees(runs, runs.size(), 3));
+    std::vector<T> all = chosen;
+    all.insert(all.end(), others.begin(), others.end());
+    partition(on, source, cleared(1), count.data(), is_chosen{});
+    CHECK(agrees(all, chosen.size(), 1));
+}
+
+template <class T>
+void check_selections(std::string_view what) {
+    if (skipped(what)) return;
+    for (const auto& each : targets()) {
+        CAPTURE(each->workers());
+        for (const index_type n : {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 191, 193})
+            for (int density = 0; density < 5; ++density) check_selections_of<T>(object(*each), n, density);
+        const auto length = static_cast<index_type>(4096 / sizeof(T));
+        for (const index_type n : {length - 1, length, length + 1, 5 * length + 77, 3 * elements_limit + 5})
+            for (const int density : {0, 2, 4}) check_selections_of<T>(object(*each), n, density);
+    }
+}
+
+TEST_CASE("selections of elements of 1 byte") { check_selections<std::uint8_t>("selections"); }
+TEST_CASE("selections of elements of 2 bytes") { check_selections<std::uint16_t>("selections"); }
+TEST_CASE("selections of elements of 4 bytes") { check_selections<std::int32_t>("selections"); }
+TEST_CASE("selections of elements of 8 bytes") { check_selections<std::int64_t>("selections"); }
+
+/// Elements that are not copied like bytes, inputs that are not memory, outputs that are not, another type of output.
+TEST_CASE("selections from iterators to functions, of strings, into another type") {
+    if (skipped("selections")) return;
+    for (const auto& each : targets()) {
+        CAPTURE(each->workers());
+        backend_type& on = object(*each);
+        constexpr index_type n = 100'003;
+        index_type count = -1;
+        const auto third = [](index_type i) { return i % 3 == 1; };
+        std::vector<index_type> found(static_cast<std::size_t>(n), -1);
+        index_type* const to = found.data();
+        copy_if(on, counted(index_iterator{}, n), to_function([=](index_type i, index_type value) { to[i] = value; }),
+                &count, third);
+        CHECK(count == 33'334);
+        bool good = true;
+        for (index_type i = 0; i < n; ++i) good = good && to[i] == (i < count ? 3 * i + 1 : -1);
+        CHECK(good);
+
+        std::vector<float> floats(static_cast<std::size_t>(n), -1.0f);
+        partition(on, counted(index_iterator{}, n), floats, &count, third);
+        CHECK(count == 33'334);
+        index_type next = 0;
+        for (index_type i = 0; i < n; ++i)
+            good =
+                good && floats[static_cast<std::size_t>(third(i) ? next++ : count + i - next)] == static_cast<float>(i);
+        CHECK(good);
+
+        std::vector<std::string> words, left(1000, "untouched");
+        for (int i = 0; i < 1000; ++i) words.push_back("a word of some length, number " + std::to_string(i / 4));
+        unique(on, words, left, &count);
+        CHECK(count == 250);
+        CHECK(left[249] == words[999]);
+        CHECK(left[250] == "untouched");
+    }
+}
+
+template <class Backend>
+concept selects_by_itself = requires(
+    Backend& on, const polyscan::detail::select_request<const int*, int*, polyscan::detail::flag_test<const int*>>& r) {
+    on.select(r);
+};
+TEST_CASE("a predicate that throws ends a selection") {
+    if constexpr (selects_by_itself<backend_type>) // in teams predicates do not throw
+        for (const auto& each : targets()) {
+            CAPTURE(each->workers());
+            std::vector<int> in(200'000, 1);
+            in[150'000] = -1;
+            std::vector<int> out(in.size());
+            index_type count = -1;
+            const auto throws = [](int x) { return x > 0 ? true : throw std::runtime_error("no answer"); };
+            CHECK_THROWS_WITH_AS(copy_if(object(*each), in, out, &count, throws), "no answer", std::runtime_error);
+            CHECK_THROWS_WITH_AS(partition(object(*each), in, out, &count, throws), "no answer", std::runtime_error);
+            CHECK(count == -1);
+            copy_if(object(*each), in, out, &count, [](int x) { return x > 0; });
+            CHECK(count == 199'999);
+        }
+}
+#endif
 
 #ifdef POLYSCAN_TEST_CUB
 TEST_CASE("CUB agrees") {

@@ -21,8 +21,8 @@
 ///  8. lend memory that belongs to it (`scratch<T>(n)`: an object with `data()`, room for n elements with no contents,
 ///     valid until that object is destroyed or the next call of `scratch`; scans leave it alone).
 /// It may have such a verb itself, too, where that is faster (`radix_sort(request)`, `histogram(request)`; for copy_if
-/// and its like under the default policy `select(request)`), and a total without a scan (`reduce<Policy>(request)`: the
-/// bits that `scan<Policy>` would store in the total; the request's output is null).
+/// and its like under the default policy `select(request)` and `partition(request)`), and a total without a scan
+/// (`reduce<Policy>(request)`: the bits that `scan<Policy>` would store in the total; the request's output is null).
 ///
 /// A scan throws std::invalid_argument only for what the verbs cannot check, and polyscan::backend_error when the
 /// runtime fails. An exception that a user's operator throws on the host passes through.

@@ -148,7 +148,8 @@ inline void check_selection(const memory& in, const memory& flags, const memory&
     check_apart({out, {"count", count, count == nullptr ? 0 : sizeof(index_type)}}, {in, flags, live});
 }
 
-/// A selection, checked: for backends that have one of their own. `live` and `count` may be null.
+/// A selection or a partition, checked: for backends that have `select` or `partition` of their own. `live` may be
+/// null, and `count` of a selection.
 template <class Input, class Output, class Test>
 struct select_request {
     Input in;
@@ -163,13 +164,30 @@ template <class Policy, class Backend, class Input, class Output, class Test>
 void select(Backend& backend, const counted_view<Input>& source, const Output& target, index_type* count,
             const Test& test) {
     static_assert(Backend::template supports<Policy>, "this backend does not have this policy");
-    if constexpr (std::is_same_v<Policy, default_policy>) {
-        const select_request<Input, Output, Test> request{source.begin, target, test, source.size, source.count, count};
-        if constexpr (requires { backend.select(request); }) return backend.select(request);
+    const select_request<Input, Output, Test> request{source.begin, target, test, source.size, source.count, count};
+    if constexpr (std::is_same_v<Policy, default_policy> && requires { backend.select(request); }) {
+        backend.select(request);
+    } else {
+        scan_indices<Policy, index_type>(backend, {source.size, source.count}, selection<Test>{test},
+                                         place_selected<Test, Input, Output>{test, source.begin, target}, plus{},
+                                         scan_kind::exclusive, 0, count);
     }
-    scan_indices<Policy, index_type>(backend, {source.size, source.count}, selection<Test>{test},
-                                     place_selected<Test, Input, Output>{test, source.begin, target}, plus{},
-                                     scan_kind::exclusive, 0, count);
+}
+
+template <class Policy, class Backend, class Input, class Output, class Test>
+void partition(Backend& backend, const counted_view<Input>& source, const Output& target, index_type* count,
+               const Test& test) {
+    static_assert(Backend::template supports<Policy>, "this backend does not have this policy");
+    const select_request<Input, Output, Test> request{source.begin, target, test, source.size, source.count, count};
+    if constexpr (std::is_same_v<Policy, default_policy> && requires { backend.partition(request); }) {
+        backend.partition(request);
+    } else {
+        const index_range all{source.size, source.count};
+        sum_indices<Policy>(backend, all, selection<Test>{test}, count);
+        scan_indices<Policy, index_type>(backend, all, selection<Test>{test},
+                                         place_all<Test, Input, Output>{test, source.begin, target, count}, plus{},
+                                         scan_kind::exclusive, 0);
+    }
 }
 
 } // namespace detail
@@ -209,12 +227,7 @@ void partition(Backend& backend, In&& in, Out&& out, index_type* count, const Wh
     detail::check_selection(detail::memory_of("in", source.begin, source.size),
                             detail::memory_of_test(which, source.size), detail::count_of(source),
                             detail::memory_of("out", target, source.size), count);
-    using test_type = std::remove_cv_t<decltype(test)>;
-    using place = detail::place_all<test_type, decltype(source.begin), std::remove_cv_t<decltype(target)>>;
-    const detail::index_range all{source.size, source.count};
-    detail::sum_indices<Policy>(backend, all, detail::selection<test_type>{test}, count);
-    detail::scan_indices<Policy, index_type>(backend, all, detail::selection<test_type>{test},
-                                             place{test, source.begin, target, count}, plus{}, scan_kind::exclusive, 0);
+    detail::partition<Policy>(backend, source, target, count, test);
 }
 
 /// The first of every run of equal neighbours. See the head of this file.

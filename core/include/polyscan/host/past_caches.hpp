@@ -98,6 +98,22 @@ public:
             std::memcpy(next_ - line + foreign_, kept_ + foreign_, line - foreign_);
         foreign_ = 0;
     }
+    /// Any number of bytes.
+    void append(const void* from, std::size_t bytes) {
+        const auto* at = static_cast<const std::byte*>(from);
+        if (const std::size_t begun = filled(); begun > 0) {
+            const std::size_t rest = std::min(bytes, line - begun);
+            keep(at, rest);
+            if (filled() > 0) return;
+            write_kept_line();
+            at += rest;
+            bytes -= rest;
+        }
+        const std::size_t whole = bytes / line * line;
+        copy_past_caches(next_, at, whole);
+        next_ += whole;
+        if (bytes > whole) keep(at + whole, bytes - whole);
+    }
     /// A line that the caller writes itself, when nothing is kept.
     std::byte* next_line() {
         next_ += line;

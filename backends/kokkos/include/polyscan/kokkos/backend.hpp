@@ -102,7 +102,19 @@ public:
         host_reduce<Policy>(space(), request, threads(), options_.parallel_bytes);
     }
 
-    // Host threads sort and count as the OpenMP backend's do; teams run the verbs' own functions.
+    // Host threads select, sort and count as the OpenMP backend's do; teams run the verbs' own functions.
+    template <class Request>
+        requires(has_host_form<ExecutionSpace> && Form == form::best && has_host_select<Request>)
+    void select(const Request& request) {
+        require_kokkos();
+        host_select<false>(space(), request, threads_of<Request>(), host_scratch_);
+    }
+    template <class Request>
+        requires(has_host_form<ExecutionSpace> && Form == form::best && has_host_select<Request>)
+    void partition(const Request& request) {
+        require_kokkos();
+        host_select<true>(space(), request, threads_of<Request>(), host_scratch_);
+    }
     template <class Key, class Value>
         requires(has_host_form<ExecutionSpace> && Form == form::best)
     void radix_sort(const polyscan::detail::sort_request<Key, Value>& request) {
@@ -174,6 +186,12 @@ private:
 
     int threads_for(index_type elements, std::size_t bytes_each) const {
         return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes ? threads() : 1;
+    }
+
+    template <class Request>
+    auto threads_of() const {
+        return
+            [this](index_type elements) { return threads_for(elements, sizeof(std::declval<const Request&>().in[0])); };
     }
 
     // Neither memory nor instances can be given back once Kokkos is gone: an object that outlives it leaves both to the

@@ -10,6 +10,8 @@
 namespace polyscan::kokkos {
 template <class ExecutionSpace>
 inline constexpr bool has_host_form = false;
+template <class Request>
+inline constexpr bool has_host_select = false;
 } // namespace polyscan::kokkos
 
 #else
@@ -21,6 +23,8 @@ namespace polyscan::kokkos {
 
 template <class ExecutionSpace>
 inline constexpr bool has_host_form = runs_on_host<ExecutionSpace>;
+template <class Request>
+inline constexpr bool has_host_select = openmp::has_select<Request>;
 
 /// With at most `threads` threads; with one where the input has fewer than `parallel_bytes` bytes. Done on return.
 template <class Policy, class ExecutionSpace, class Request>
@@ -54,6 +58,14 @@ void host_verb(const ExecutionSpace& space, const polyscan::detail::histogram_re
                int threads, openmp::scratch_pool& pool) {
     space.fence("polyscan: the host reads the count and the edges");
     openmp::histogram(request, host_team<ExecutionSpace>(space), threads, pool);
+}
+
+/// A selection or, `Both`, a partition. Done on return.
+template <bool Both, class ExecutionSpace, class Request, class Threads>
+void host_select(const ExecutionSpace& space, const Request& request, const Threads& threads,
+                 openmp::scratch_pool& pool) {
+    space.fence("polyscan: the host reads and stores counts");
+    openmp::select<Both>(request, host_team<ExecutionSpace>(space), threads, pool);
 }
 
 } // namespace polyscan::kokkos

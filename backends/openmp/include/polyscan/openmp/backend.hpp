@@ -18,6 +18,7 @@
 #include <polyscan/openmp/radix_sort.hpp>
 #include <polyscan/openmp/reduce.hpp>
 #include <polyscan/openmp/scratch.hpp>
+#include <polyscan/openmp/select.hpp>
 #include <polyscan/openmp/team.hpp>
 
 namespace polyscan::openmp {
@@ -54,13 +55,26 @@ public:
     template <scan_policy Policy, class Request>
     void scan(const Request& request) const {
         if (scan_few<typename Policy::block_type>(request)) return;
-        with_elements<Policy>(request, [&](const Request& r, int threads) { grid_scan(Policy{}, r, team_, threads); });
+        // A copy, so that the request above may stay in registers.
+        with_elements<Policy>(Request(request),
+                              [&](const Request& r, int threads) { grid_scan(Policy{}, r, team_, threads); });
     }
     /// The total alone.
     template <scan_policy Policy, class Request>
     void reduce(const Request& request) const {
         with_elements<Policy>(
             request, [&](const Request& r, int threads) { *r.total = grid_reduce(Policy{}, r, team_, threads); });
+    }
+
+    template <class Request>
+        requires(has_select<Request>)
+    void select(const Request& request) const {
+        openmp::select<false>(request, team_, threads_of<Request>(), scratch_);
+    }
+    template <class Request>
+        requires(has_select<Request>)
+    void partition(const Request& request) const {
+        openmp::select<true>(request, team_, threads_of<Request>(), scratch_);
     }
 
     template <class Key, class Value>
@@ -124,6 +138,12 @@ private:
     }
     int threads_for(index_type elements, std::size_t bytes_each) const {
         return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes ? threads() : 1;
+    }
+
+    template <class Request>
+    auto threads_of() const {
+        return
+            [this](index_type elements) { return threads_for(elements, sizeof(std::declval<const Request&>().in[0])); };
     }
 
     options options_;
