@@ -272,16 +272,6 @@ TEST_CASE("for_each: every index once") {
 
 // --- refused calls ---------------------------------------------------------------------------------------------------
 
-template <class Call>
-std::string refusal(Call call) {
-    try {
-        call();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "not refused";
-}
-
 TEST_CASE("histogram: what is refused, before anything is written") {
     if (skipped("refused histograms")) return;
     backend_type& on = object(*targets().front());

@@ -358,16 +358,6 @@ TEST_CASE("sort: long inputs, in many chunks and tiles") {
 
 // --- refused calls ---------------------------------------------------------------------------------------------------
 
-template <class Call>
-std::string refusal(Call call) {
-    try {
-        call();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "not refused";
-}
-
 TEST_CASE("sort: what is refused, before anything is written") {
     if (skipped("refused sorts")) return;
     backend_type& on = object(*targets().front());

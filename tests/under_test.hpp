@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,17 @@ inline bool skipped(std::string_view what) {
     const polyscan::availability here = object(*targets().front()).available();
     if (!here) cells.skip(1, std::string(backend_type::name()) + ' ' + std::string(what) + ": " + here.reason);
     return !here;
+}
+
+/// What a call that must be refused says.
+template <class Call>
+std::string refusal(Call call) {
+    try {
+        call();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "not refused";
 }
 
 } // namespace
