@@ -80,7 +80,7 @@ public:
     exact_bins(even_bins<Level> of, index_type bins)
         : lower_(of.lower), upper_(of.upper), bins_(static_cast<std::uint64_t>(bins)) {
         if (!(of.lower < of.upper)) reject("bins", "lower must be less than upper");
-        range_ = difference(of.upper);
+        range_ = difference<std::uint64_t>(of.upper);
         reciprocal_ = ~std::uint64_t{0} / range_;
         if (bins_ > reciprocal_)
             reject("bins", "upper - lower times the number of bins must be less than 2^64; take fewer bins");
@@ -90,18 +90,30 @@ public:
 
     template <class T>
     POLYSCAN_FUNCTION index_type operator()(const T& x) const {
-        if (less_by_value(x, lower_) || !less_by_value(x, upper_)) return no_bin;
-        if (shift_ >= 0) return static_cast<index_type>(difference(x) >> shift_);
+        if (!has(x)) return no_bin;
+        if (shift_ >= 0) return static_cast<index_type>(difference<std::uint64_t>(x) >> shift_);
         // Quotient by a reciprocal that is rounded down: right, or one too small.
-        const std::uint64_t scaled = difference(x) * bins_;
+        const std::uint64_t scaled = difference<std::uint64_t>(x) * bins_;
         const std::uint64_t guess = high_product(scaled, reciprocal_);
         return static_cast<index_type>(guess + (scaled - guess * range_ >= range_ ? 1 : 0));
+    }
+    /// The same as an Index, which holds all bins.
+    template <class Index, class T>
+    POLYSCAN_FUNCTION Index as(const T& x) const {
+        if constexpr (sizeof(T) <= sizeof(std::uint32_t) && sizeof(Level) <= sizeof(std::uint32_t)) {
+            if (shift_ >= 0) return has(x) ? static_cast<Index>(difference<std::uint32_t>(x) >> shift_) : Index{no_bin};
+        }
+        return static_cast<Index>((*this)(x));
     }
 
 private:
     template <class T>
-    POLYSCAN_FUNCTION std::uint64_t difference(const T& x) const {
-        return static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(lower_);
+    POLYSCAN_FUNCTION bool has(const T& x) const {
+        return !less_by_value(x, lower_) && less_by_value(x, upper_);
+    }
+    template <class Word, class T>
+    POLYSCAN_FUNCTION Word difference(const T& x) const {
+        return static_cast<Word>(x) - static_cast<Word>(lower_);
     }
     POLYSCAN_FUNCTION static std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
         __extension__ using wide = unsigned __int128;
@@ -128,15 +140,28 @@ public:
     template <class T>
     POLYSCAN_FUNCTION index_type operator()(const T& element) const {
         const auto x = static_cast<Number>(element);
-        if (!(x >= lower_ && x < upper_)) return no_bin;
-        const Number place = (x - lower_) * scale_;
+        if (!has(x)) return no_bin;
         // 32 bits, where they hold all bins: some processors convert to 64 slowly.
         constexpr index_type narrow = std::numeric_limits<std::int32_t>::max() / 2;
-        const index_type bin = last_ < narrow ? static_cast<std::int32_t>(place) : static_cast<index_type>(place);
-        return bin < last_ ? bin : last_;
+        return last_ < narrow ? bin<std::int32_t>(x) : bin<index_type>(x);
+    }
+    /// The same as an Index, which holds all bins, without a branch.
+    template <class Index, class T>
+    POLYSCAN_FUNCTION Index as(const T& element) const {
+        const auto x = static_cast<Number>(element);
+        const Index any = bin<Index>(has(x) ? x : lower_);
+        return has(x) ? any : Index{no_bin};
     }
 
 private:
+    POLYSCAN_FUNCTION bool has(Number x) const { return x >= lower_ && x < upper_; }
+    template <class Index>
+    POLYSCAN_FUNCTION Index bin(Number x) const {
+        const Number place = (x - lower_) * scale_;
+        const auto whole = static_cast<Index>(place), last = static_cast<Index>(last_);
+        return whole < last ? whole : last;
+    }
+
     Number lower_, upper_, scale_;
     index_type last_;
 };
@@ -179,13 +204,18 @@ public:
         }
         return first <= bins_ ? first - 1 : no_bin;
     }
+    template <class Index, class T>
+    POLYSCAN_FUNCTION Index as(const T& x) const {
+        return static_cast<Index>((*this)(x));
+    }
 
 private:
     const Edge* edges_;
     index_type bins_;
 };
 
-/// One histogram, checked: what the verb hands to a backend. bin_of(x) is a bin or no_bin.
+/// One histogram, checked: what the verb hands to a backend. bin_of(x) is a bin or no_bin, and so is bin_of.as<int>(x)
+/// where an int holds all bins.
 template <class Input, class Bins, class Count>
 struct histogram_request {
     using input_type = Input;
