@@ -304,26 +304,23 @@ POLYSCAN_HOST_INLINE lanes<T> load_first([[maybe_unused]] const T* from, [[maybe
             _mm256_maskload_epi64(reinterpret_cast<const long long*>(from), first_lanes<T>(n)))}};
 #endif
 }
-template <int Count, class T>
-POLYSCAN_HOST_INLINE void copy_if(int n, const T*& from, T*& to) {
-    if ((n & Count) == 0) return;
-    std::memcpy(to, from, Count * sizeof(T));
-    from += Count;
-    to += Count;
+/// The first n elements, 0 < n < 2 * Half: both ends, which may overlap.
+template <int Half, class T>
+POLYSCAN_HOST_INLINE void copy_ends(T* to, const T* from, int n) {
+    if (n >= Half) {
+        std::memcpy(to, from, Half * sizeof(T));
+        std::memcpy(to + (n - Half), from + (n - Half), Half * sizeof(T));
+    } else if constexpr (Half > 1) {
+        copy_ends<Half / 2>(to, from, n);
+    }
 }
 /// In pieces: a store by a mask would keep whoever reads the elements next waiting.
 template <class T>
     requires has_masks<T>
 POLYSCAN_HOST_INLINE void store_first(T* to, const lanes<T>& value, int n) {
-    alignas(POLYSCAN_HOST_BYTES) T values[lanes<T>::count];
+    T values[lanes<T>::count]; // not aligned, which would cost the function more than it saves here
     store(values, value);
-    const T* from = values;
-    if constexpr (lanes<T>::count > 32) copy_if<32>(n, from, to);
-    if constexpr (lanes<T>::count > 16) copy_if<16>(n, from, to);
-    if constexpr (lanes<T>::count > 8) copy_if<8>(n, from, to);
-    if constexpr (lanes<T>::count > 4) copy_if<4>(n, from, to);
-    copy_if<2>(n, from, to);
-    copy_if<1>(n, from, to);
+    copy_ends<lanes<T>::count / 2>(to, values, n);
 }
 
 // ---- Operators
@@ -594,12 +591,19 @@ POLYSCAN_HOST_INLINE lanes<T> last_of(const lanes<T>& v) {
     return shuffle<last_lane<lanes<T>::count>>(v, v);
 }
 
+/// The upper halves of groups of 2 * Stride vectors, from the one that begins at Middle on.
+template <int Stride, int Middle, int N, class T, class Operator>
+POLYSCAN_HOST_INLINE void join_halves(const vector_operator<Operator, T>& how, lanes<T>* v) {
+    if constexpr (Middle < N) {
+        put_before(how, last_of(v[Middle - 1]), v + Middle, sequence<std::min(Stride, N - Middle)>{});
+        join_halves<Stride, Middle + 2 * Stride, N>(how, v);
+    }
+}
 /// Levels of a stride of a vector and more, inside a block of N vectors.
 template <int Stride, int N, class T, class Operator>
 POLYSCAN_HOST_INLINE void join_block(const vector_operator<Operator, T>& how, lanes<T>* v) {
     if constexpr (Stride < N) {
-        for (int middle = Stride; middle < N; middle += 2 * Stride)
-            put_before(how, last_of(v[middle - 1]), v + middle, sequence<Stride>{});
+        join_halves<Stride, Stride, N>(how, v);
         join_block<2 * Stride, N>(how, v);
     }
 }
@@ -1071,42 +1075,77 @@ POLYSCAN_HOST_TARGET [[gnu::noinline]] T scan_short_row(const Operator& op, Sour
     return last;
 }
 
-/// A scan of a few rows from memory to memory, all in one.
+/// What comes before the next row of few.
+template <class T>
+struct few_state {
+    lanes<T> offset, carry;
+    bool has_offset, has_carry;
+};
+
+/// Vectors for fewer than N: up to 8 each number has code of its own, because what is computed in vain takes time.
+constexpr int one_size_down(int n) { return n <= 8 ? n - 1 : n / 2; }
+
+/// At most a row, in N vectors at once, for which fewer would not do.
+template <class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void scan_vectors(const vector_operator<Operator, T>& how, const T* in, int length, T* out,
+                                       few_state<T>& state, std::integer_sequence<int, I...> all) {
+    constexpr int count = lanes<T>::count, n = sizeof...(I), full = one_size_down(n);
+    lanes<T> v[n] = {
+        encoded<Operator>(I < full ? load(in + I * count) : load_first(in + I * count, length - I * count))...};
+    scan_lanes<1>(how, v, all);
+    join_block<1, n>(how, v);
+    if (state.has_offset) put_before(how, state.offset, v, all);
+    if (length == row_shape<T>::length) {
+        state.offset = last_of(v[n - 1]);
+        state.has_offset = true;
+    }
+    if (state.has_carry) put_before(how, state.carry, v, all);
+    ((I < full ? store(out + I * count, decoded<Operator>(v[I]))
+               : store_part(out + I * count, decoded<Operator>(v[I]), length - I * count)),
+     ...);
+}
+/// The same in as many vectors as it takes, N at least.
+template <int N, class T, class Operator>
+POLYSCAN_HOST_INLINE void scan_few_of_row(const vector_operator<Operator, T>& how, const T* in, int length, T* out,
+                                          few_state<T>& state) {
+    constexpr int next = N < 8 ? N + 1 : 2 * N;
+    if constexpr (next <= row_shape<T>::vectors)
+        if (length > N * lanes<T>::count) return scan_few_of_row<next>(how, in, length, out, state);
+    scan_vectors(how, in, length, out, state, sequence<N>{});
+}
+
+/// A scan of a few rows from memory to memory, all in one. `init` may be null.
+template <class T, class Operator>
+POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_few_rows(const Operator& op, const T* in, int length, T* out,
+                                                          const T* init) {
+    constexpr int row = row_shape<T>::length;
+    const vector_operator<Operator, T> how(op);
+    few_state<T> state{{}, {}, false, init != nullptr};
+    if (init != nullptr) state.carry = encoded<Operator>(broadcast(*init));
+    for (; length > row; length -= row, in += row, out += row)
+        scan_few_of_row<row_shape<T>::vectors>(how, in, row, out, state);
+    scan_few_of_row<1>(how, in, length, out, state);
+}
+/// The same; a scan of one vector or two has a way of its own, with few registers to be saved.
 template <class T, class Operator>
 POLYSCAN_HOST_TARGET [[gnu::noinline]] bool scan_few([[maybe_unused]] const Operator& op, [[maybe_unused]] const T* in,
                                                      [[maybe_unused]] int length, [[maybe_unused]] T* out,
-                                                     [[maybe_unused]] T before) {
+                                                     [[maybe_unused]] const T* init) {
     if constexpr (scans_parts<Operator, T>) {
-        constexpr int row = row_shape<T>::length;
-        scan_state<T> state;
-        state.begin_tile(op, std::optional(before));
+        constexpr int count = lanes<T>::count;
+        if (init != nullptr || length > 2 * count) {
+            scan_few_rows(op, in, length, out, init);
+            return true;
+        }
         const vector_operator<Operator, T> how(op);
-        vector_state<T, Operator> vectors(state);
-        for (int first = 0; first < length; first += row)
-            scan_parts(how, in + first, std::min(row, length - first), out + first, vectors,
-                       sequence<block_vectors<T>>{});
+        few_state<T> state{{}, {}, false, false};
+        if (length <= count)
+            scan_vectors(how, in, length, out, state, sequence<1>{});
+        else
+            scan_vectors(how, in, length, out, state, sequence<2>{});
         return true;
     }
     return false;
-}
-
-/// As many whole vectors as there are in a few elements; returns their number of elements. The operator is exactly
-/// associative; `value` is the last output before, and then the last one.
-template <class T, class Operator>
-POLYSCAN_HOST_INLINE int scan_few_vectors(const Operator& op, const T* in, int length, T* out, T& value) {
-    constexpr int count = lanes<T>::count;
-    const vector_operator<Operator, T> how(op);
-    lanes<T> before = encoded<Operator>(broadcast(value));
-    int done = 0;
-    for (; done + count <= length; done += count) {
-        lanes<T> v[1] = {encoded<Operator>(load(in + done))};
-        scan_lanes<1>(how, v, sequence<1>{});
-        put_before(how, before, v, sequence<1>{});
-        store(out + done, decoded<Operator>(v[0]));
-        before = last_of(v[0]);
-    }
-    if (done > 0) value = out[done - 1];
-    return done;
 }
 
 // ---- Local prefixes, and the block algorithms that make them in a buffer

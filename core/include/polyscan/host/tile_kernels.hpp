@@ -384,13 +384,20 @@ T scan_short_row(const Operator& op, const Source& in, index_type at, int length
 
 /// The most elements for `scan_few`: more are not worth a way of their own.
 template <class T>
-inline constexpr index_type few_elements = 4 * row_length<T>;
+inline constexpr index_type few_elements = 16 * row_length<T>;
 
-/// A whole inclusive scan of 0 < length <= few_elements elements, for operators with a neutral element; `before` is
-/// that or the init. False where vectors have no parts: nothing is done then.
+/// A whole inclusive scan of 0 < length <= few_elements elements in memory; `init` may be null. False where vectors
+/// have no parts, or the operator does not take anything: nothing is done then.
 template <class T, class Operator>
-bool scan_few(const Operator& op, const T* in, int length, T* out, T before) {
-    POLYSCAN_HOST_CALL(scan_few(op, in, length, out, before));
+bool scan_few(const Operator& op, const T* in, int length, T* out, const T* init) {
+#if defined(POLYSCAN_HOST_DISPATCH)
+    switch (used_instruction_set) {
+    case instruction_set::avx512: return avx512::scan_few(op, in, length, out, init); // in the cache: whole vectors
+    case instruction_set::avx2: return avx2::scan_few(op, in, length, out, init);
+    default: break;
+    }
+#endif
+    return as_compiled::scan_few(op, in, length, out, init);
 }
 
 /// Scans elements [first, first + count), at most a tile, from its beginning. Returns the last output.

@@ -140,49 +140,51 @@ public:
 
 namespace polyscan::openmp {
 
+/// Few elements, at least one, in order: for operators that are exactly associative.
+template <class Request>
+void scan_in_a_loop(Request request) {
+    using value_type = typename Request::accumulator_type;
+    const bool exclusive = request.kind == scan_kind::exclusive;
+    index_type i = 0;
+    value_type value{};
+    if (request.init) {
+        value = *request.init;
+    } else {
+        value = request.load(i);
+        request.store(i++, value);
+    }
+    for (; i < request.size; ++i) {
+        const value_type before = value;
+        value = polyscan::combine(request.op, before, request.load(i));
+        request.store(i, exclusive ? before : value);
+    }
+    if (request.total != nullptr) *request.total = value;
+}
+
 /// A request of few elements, where the cost of a call counts: less than a tile, in which all grid algorithms are the
-/// same. Returns whether it is done.
+/// same. Returns whether it is done. (Requests are passed on as copies, so that this one may stay in registers.)
 template <class Block, class Request>
 bool scan_few(const Request& request) {
     using value_type = typename Request::accumulator_type;
     using operator_type = typename Request::operator_type;
 #if POLYSCAN_HOST_VECTORS
     if constexpr (std::is_arithmetic_v<value_type> && host::vectorisable<value_type>) {
-        constexpr bool on_vectors = host::takes_anything<operator_type> && host::source<Request>::is_plain &&
-                                    std::is_same_v<typename Request::output_type, value_type*>;
         if (request.size > host::few_elements<value_type> || request.size == 0 || request.count != nullptr)
             return false;
-        const bool exclusive = request.kind == scan_kind::exclusive;
-        const auto size = static_cast<int>(request.size);
-        if constexpr (exactly_associative<operator_type, value_type>) {
-            // Fewer than it pays to ask for the instruction set; in whatever order.
-            constexpr index_type very_few = 32;
-            if (size <= very_few) {
-                int i = 0;
-                value_type value{};
-                if (request.init) {
-                    value = *request.init;
-                } else {
-                    value = request.load(i);
-                    request.store(i++, value);
-                }
-                if constexpr (on_vectors && sizeof(value_type) <= 4)
-                    if (!exclusive)
-                        i += host::as_compiled::scan_few_vectors(request.op, request.input + i, size - i,
-                                                                 request.output + i, value);
-                for (; i < size; ++i) {
-                    const value_type before = value;
-                    value = polyscan::combine(request.op, before, request.load(i));
-                    request.store(i, exclusive ? before : value);
-                }
-                if (request.total != nullptr) *request.total = value;
+        if constexpr (host::takes_anything<operator_type> && host::source<Request>::is_plain &&
+                      std::is_same_v<typename Request::output_type, value_type*> &&
+                      std::is_same_v<Block, block::warp_shuffle>) {
+            if (request.kind == scan_kind::inclusive &&
+                host::scan_few(request.op, request.input, static_cast<int>(request.size), request.output,
+                               request.init ? &*request.init : nullptr)) {
+                if (request.total != nullptr) *request.total = request.output[request.size - 1];
                 return true;
             }
         }
-        if constexpr (on_vectors && std::is_same_v<Block, block::warp_shuffle>) {
-            const value_type before = request.init ? *request.init : host::neutral<operator_type, value_type>;
-            if (exclusive || !host::scan_few(request.op, request.input, size, request.output, before)) return false;
-            if (request.total != nullptr) *request.total = request.output[size - 1];
+        if constexpr (exactly_associative<operator_type, value_type>) {
+            constexpr index_type very_few = 32;
+            if (request.size > very_few) return false;
+            scan_in_a_loop(request);
             return true;
         }
     }
