@@ -279,8 +279,10 @@ void check_sort(target& on, kind of, index_type n, std::uint64_t seed, const for
 }
 
 /// Lengths, each with its reason: nothing; one; two; around a vector and a digit's values; around the tiles of the
-/// for_each form (1024) and of the CUDA backend (448 threads, 16 elements each or fewer); some of those and a rest.
-constexpr index_type sizes[] = {0, 1, 2, 31, 255, 256, 257, 1023, 1024, 1025, 3584, 7167, 7168, 7169, 20000};
+/// for_each form (1024) and of the CUDA backend (512 threads; 16 pairs or 20 keys each, or half of that); some of those
+/// and a rest.
+constexpr index_type sizes[] = {0,    1,    2,    31,   255,  256,   257,   1023,  1024,
+                                1025, 4096, 5121, 8191, 8192, 10239, 10240, 10241, 30000};
 
 template <class Key, class Value>
 void check_all(std::string_view name) {

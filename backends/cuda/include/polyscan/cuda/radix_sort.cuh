@@ -2,10 +2,11 @@
 /// The stable radix sort on a GPU: one launch counts the digits of all passes, and then each pass is one launch that
 /// reads every element once and writes it once.
 ///
-/// In a pass a block takes a tile, ranks its elements by their digits, publishes how many it has of each digit, and
-/// learns by looking back how many there are in earlier tiles: a look-back of its own for each of the 256 digits
-/// (A. Adinets, D. Merrill: "Onesweep: a faster least significant digit radix sort for GPUs", 2022). Elements are
-/// gathered by digit in shared memory before they are written, so that neighbours go to neighbouring places.
+/// In a pass a block takes a tile, counts how many elements it has of each digit and publishes that, brings its
+/// elements into the order of their digits in shared memory, so that neighbours go to neighbouring places, and then
+/// learns by looking back how many there are in earlier tiles: a look-back of its own for each of the 256 digits (A.
+/// Adinets, D. Merrill: "Onesweep: a faster least significant digit radix sort for GPUs", 2022). By then the earlier
+/// tiles have published theirs.
 ///
 /// A pass whose digit is the same in all keys is left out. The host does not know which: the kernels read it from the
 /// plan, and a pass that is not needed ends at once.
@@ -22,6 +23,7 @@
 #include <type_traits>
 
 #include <polyscan/cuda/backend.hpp>
+#include <polyscan/cuda/grid/tile_pass.cuh>
 #include <polyscan/cuda/launch.cuh>
 #include <polyscan/cuda/published.cuh>
 #include <polyscan/cuda/tuning.hpp>
@@ -81,23 +83,28 @@ struct sort_shape {
     static constexpr std::size_t largest = std::max(sizeof(Key), sort_request<Key, Value>::value_bytes);
     static constexpr int threads = tuning::sort_threads;
     static constexpr int warps = threads / warp_size;
-    static constexpr int items = tuning::sort_items(largest);
+    static constexpr int items = tuning::sort_items(largest, sort_request<Key, Value>::has_values);
     static constexpr int tile = threads * items;
-    static constexpr std::size_t staged_bytes = static_cast<std::size_t>(tile) * largest;
     static_assert(threads % warp_size == 0 && threads >= digit_values, "a thread for each digit");
+    static_assert(tile <= 1 << 16, "places in the tile have 16 bits");
+    struct alignas(16) shared {
+        unsigned char staged[static_cast<std::size_t>(tile) * largest]; // elements in the order of their digits
+        unsigned counts[warps][digit_values]; // of each warp; then where its next element of the digit goes
+        index_type places[digit_values];      // where an element goes, less its place in the tile
+        unsigned sums[digit_values / warp_size];
+        unsigned drawn;
+    };
 };
 
-/// A place in the tile and a digit in one register. What the kernel keeps for each element would not fit the registers
-/// otherwise.
-struct ranked {
-    unsigned bits;
+/// Two places in the tile in one register.
+template <int Items>
+class packed_places {
+public:
+    __device__ void set(int i, unsigned place) { bits_[i / 2] = i % 2 == 0 ? place : bits_[i / 2] | place << 16; }
+    __device__ unsigned operator[](int i) const { return i % 2 == 0 ? bits_[i / 2] & 0xffffu : bits_[i / 2] >> 16; }
 
-    __device__ ranked() {}
-    __device__ ranked(unsigned place, unsigned digit) : bits(digit << shift | place) {}
-    __device__ unsigned place() const { return bits & ((1u << shift) - 1); }
-    __device__ unsigned digit() const { return bits >> shift; }
-    __device__ void advance(unsigned places) { bits += places; }
-    static constexpr int shift = 24;
+private:
+    unsigned bits_[(Items + 1) / 2];
 };
 
 /// Exclusive sums over the first `digit_values` threads of the block, all of whose threads call it. Between two calls
@@ -244,8 +251,8 @@ public:
     }
     /// Elements with this digit in all earlier tiles. Every tile before this one was drawn by a block that is running,
     /// which publishes its aggregate without waiting for anyone. Tile 0 publishes a carry.
-    template <int window>
     __device__ std::uint64_t look_back(index_type tile, int digit) const {
+        constexpr int window = tuning::sort_look_back;
         std::uint64_t sum = 0;
         for (index_type last = tile - 1;; last -= window) {
             std::uint64_t seen[window]; // all reads are under way before the first is waited for
@@ -291,13 +298,7 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
     using shape = sort_shape<Key, Value>;
     constexpr int items = shape::items, warps = shape::warps;
     constexpr bool has_values = sort_request<Key, Value>::has_values;
-    // First each warp's counts of the digits, then the elements in the order of their digits.
-    constexpr std::size_t shared_bytes = std::max(shape::staged_bytes, sizeof(unsigned) * warps * digit_values);
-    alignas(16) __shared__ unsigned char shared[shared_bytes];
-    __shared__ index_type places[digit_values]; // where an element goes, less its place in the tile
-    __shared__ unsigned sums[digit_values / warp_size];
-    __shared__ unsigned drawn;
-    auto* const counts = reinterpret_cast<unsigned*>(shared); // counts[warp * digit_values + digit]
+    auto& shared = block_memory<typename shape::shared>();
     constexpr unsigned last_digit = digit_values - 1;
 
     sort_header* const header = call.header;
@@ -314,7 +315,7 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
     }
     const digit_cells cells(call.cells, step);
     const int rank = static_cast<int>(threadIdx.x), lane = rank % warp_size;
-    unsigned* const own_counts = counts + rank / warp_size * digit_values;
+    unsigned* const own_counts = shared.counts[rank / warp_size];
     const int part = rank / warp_size * (items * warp_size) + lane; // the thread's first element, of every 32nd
 
     const auto length_of = [&](index_type tile) {
@@ -329,31 +330,25 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
         for (int i = 0; i < items; ++i) key[i] = i * warp_size < left ? source[i * warp_size] : Key{};
     };
 
-    if (rank == 0) drawn = atomicAdd(&header->tickets[pass], 1u);
+    if (rank == 0) shared.drawn = atomicAdd(&header->tickets[pass], 1u);
     __syncthreads(); // the ticket is there before it is read
-    index_type tile = drawn;
-    if (tile < tiles) load(tile);
+    index_type tile = shared.drawn;
     while (tile < tiles) {
         // The thread's element i is there if i * 32 < left; it writes one more if i * threads < left_out. (Comparisons
         // of what depends on the tile: sums that do not would be kept in registers from tile to tile.)
         const int left = length_of(tile) - part, left_out = length_of(tile) - rank;
+        load(tile);
 
-        // Ranks among the warp's equal digits. What is missing of the last tile has the last digit: it ranks behind all
-        // elements, and is not written.
+        // How many elements the warp has of each digit. What is missing of the last tile has the last digit: it ranks
+        // behind all elements, and is not written.
+        const auto digit = [&](const digit_of<Key>& of, int i) {
+            return i * warp_size < left ? of(key[i]) : last_digit;
+        };
 #pragma unroll
         for (int d = 0; d < digit_values; d += warp_size) own_counts[d + lane] = 0;
-        __syncwarp(); // the counts are zero before any lane reads one
-        ranked element[items];
+        __syncwarp(); // the counts are zero before any lane increments one
 #pragma unroll
-        for (int i = 0; i < items; ++i) {
-            const unsigned d = i * warp_size < left ? digit_of_key(key[i]) : last_digit;
-            const unsigned lanes = lanes_with(d);
-            const unsigned earlier = own_counts[d];
-            __syncwarp(); // all lanes have read the counts before one of each digit's lanes writes
-            if (lanes >> lane == 1u) own_counts[d] = earlier + static_cast<unsigned>(__popc(lanes)); // the last lane
-            __syncwarp(); // the counts are written before the next elements' are read
-            element[i] = ranked(earlier + static_cast<unsigned>(__popc(lanes & ((1u << lane) - 1))), d);
-        }
+        for (int i = 0; i < items; ++i) atomicAdd(&own_counts[digit(digit_of_key, i)], 1u);
         __syncthreads(); // every warp's counts are complete before they are summed
 
         // A thread for each digit: the tile's aggregate, and where the digit's elements begin in the tile and in the
@@ -361,46 +356,57 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
         unsigned total = 0;
         if (rank < digit_values) {
 #pragma unroll
-            for (int w = 0; w < warps; ++w) total += counts[w * digit_values + rank];
+            for (int w = 0; w < warps; ++w) total += shared.counts[w][rank];
             if (tile == 0)
                 cells.publish_carry(0, rank, total);
             else
                 cells.publish_aggregate(tile, rank, total);
         }
-        const unsigned begin = exclusive_over_digits(total, sums);
+        const unsigned begin = exclusive_over_digits(total, shared.sums);
         if (rank < digit_values) {
             unsigned next = begin;
 #pragma unroll
             for (int w = 0; w < warps; ++w) {
-                const unsigned own = counts[w * digit_values + rank];
-                counts[w * digit_values + rank] = next;
+                const unsigned own = shared.counts[w][rank];
+                shared.counts[w][rank] = next;
                 next += own;
             }
         }
-        unsigned next_ticket = 0;
-        if (rank == 0) next_ticket = atomicAdd(&header->tickets[pass], 1u); // it arrives while others work
         __syncthreads(); // where each warp's elements begin is known before they are placed
-#pragma unroll
-        for (int i = 0; i < items; ++i) element[i].advance(own_counts[element[i].digit()]);
-        __syncthreads(); // the counts are read before the elements take their place
 
-        auto* const staged_keys = reinterpret_cast<Key*>(shared);
+        // Into the order of the digits.
+        digit_of<Key> again = digit_of_key;
+        asm volatile("" : "+r"(again.shift)); // digits are found again: there are no registers to keep them
+        packed_places<has_values ? items : 1> place;
+        auto* const staged_keys = reinterpret_cast<Key*>(shared.staged);
 #pragma unroll
-        for (int i = 0; i < items; ++i) staged_keys[element[i].place()] = key[i];
-        if (rank == 0) drawn = next_ticket; // everyone has read the last one: barriers ago
+        for (int i = 0; i < items; ++i) {
+            const unsigned d = digit(again, i);
+            const unsigned lanes = lanes_with(d);
+            const unsigned next = own_counts[d];
+            __syncwarp(); // all lanes have read the places before one of each digit's lanes writes
+            if (lanes >> lane == 1u) own_counts[d] = next + static_cast<unsigned>(__popc(lanes)); // the last lane
+            __syncwarp(); // the places are written before the next elements' are read
+            const unsigned mine = next + static_cast<unsigned>(__popc(lanes & ((1u << lane) - 1)));
+            staged_keys[mine] = key[i];
+            if constexpr (has_values) place.set(i, mine);
+        }
+
+        // What earlier tiles have.
         if (rank < digit_values) {
+            const count_type first = header->digits[pass][rank]; // its place among all, on its way
             std::uint64_t carry = 0;
             if (tile > 0) {
-                carry = cells.template look_back<tuning::sort_look_back(has_values)>(tile, rank);
+                carry = cells.look_back(tile, rank);
                 cells.publish_carry(tile, rank, carry + total);
             }
-            places[rank] = static_cast<index_type>(header->digits[pass][rank] + carry) - begin;
+            shared.places[rank] = static_cast<index_type>(first + carry) - begin;
         }
-        __syncthreads(); // keys, places and ticket are there before they are read
+        __syncthreads(); // keys and places are there before they are read
 
-        // The next tile's keys are on their way while this one's leave. (With values, there are no registers for them.)
-        const index_type next_tile = drawn;
-        if (!has_values && next_tile < tiles) load(next_tile);
+        // Not before this tile has what it waits for: later tiles wait for whoever holds a ticket and does not count.
+        unsigned next_ticket = 0;
+        if (rank == 0) next_ticket = atomicAdd(&header->tickets[pass], 1u); // it arrives while elements leave
 
         // Out, in the order of the digits.
         const Key* const sorted_keys = staged_keys + rank;
@@ -410,16 +416,16 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
         for (int i = 0; i < items; ++i) {
             const Key sorted = sorted_keys[i * shape::threads];
             const unsigned d = digit_of_key(sorted);
-            if (i * shape::threads < left_out) target[places[d] + i * shape::threads] = sorted;
-            digits_here[i / 4] |= d << (i % 4 * polyscan::detail::digit_bits);
+            if (i * shape::threads < left_out) target[shared.places[d] + i * shape::threads] = sorted;
+            if constexpr (has_values) digits_here[i / 4] |= d << (i % 4 * polyscan::detail::digit_bits);
         }
         if constexpr (has_values) {
             const Value* const source_values = from.values + tile * shape::tile + part;
             __syncthreads(); // the keys are read before the values take their place
-            auto* const staged_values = reinterpret_cast<Value*>(shared);
+            auto* const staged_values = reinterpret_cast<Value*>(shared.staged);
 #pragma unroll
             for (int i = 0; i < items; ++i)
-                if (i * warp_size < left) staged_values[element[i].place()] = source_values[i * warp_size];
+                if (i * warp_size < left) staged_values[place[i]] = source_values[i * warp_size];
             __syncthreads(); // the values are there before they are read
             const Value* const sorted_values = staged_values + rank;
             Value* const target_values = to.values + rank;
@@ -427,12 +433,13 @@ __global__ void __launch_bounds__(tuning::sort_threads, tuning::sort_blocks)
             for (int i = 0; i < items; ++i) {
                 const unsigned d = digits_here[i / 4] >> (i % 4 * polyscan::detail::digit_bits) & last_digit;
                 if (i * shape::threads < left_out)
-                    target_values[places[d] + i * shape::threads] = sorted_values[i * shape::threads];
+                    target_values[shared.places[d] + i * shape::threads] = sorted_values[i * shape::threads];
             }
         }
-        if (has_values && next_tile < tiles) load(next_tile);
-        tile = next_tile;
-        __syncthreads(); // everyone has read the elements, whose place the next tile's counts take
+        if (rank == 0) shared.drawn = next_ticket;
+        // The ticket is there before it is read; and everyone has read the elements, whose place the next tile's take.
+        __syncthreads();
+        tile = shared.drawn;
     }
 }
 
@@ -495,7 +502,8 @@ void backend::radix_sort(const polyscan::detail::sort_request<Key, Value>& reque
     on.launch_resident(copy_unsorted<Key, Value>, ceil_div(n, tuning::loop_threads), tuning::loop_threads, 0, call);
     for (int pass = 0; pass < passes; ++pass)
         on.launch_resident(sort_by_digit<Key, Value>, ceil_div(n, sort_shape<Key, Value>::tile), tuning::sort_threads,
-                           0, call, pass, request.order.digit(pass));
+                           shared_bytes<typename sort_shape<Key, Value>::shared>, call, pass,
+                           request.order.digit(pass));
 }
 
 } // namespace polyscan::cuda

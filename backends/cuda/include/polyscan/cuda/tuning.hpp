@@ -143,14 +143,20 @@ inline constexpr int words_at_once = 4;
 /// Elements that a block counts, at least: several times the counts that it adds to the others'.
 inline constexpr index_type least_counted = 16 * 1024;
 
-/// radix_sort: 14 warps, whose elements take 28 KiB of shared memory: of 7168 keys with 4 bytes, 28 have one digit on
-/// average, nearly a cache line. Two blocks leave 72 registers a thread, which 16 elements with their ranks need.
-inline constexpr int sort_threads = 448;
+/// radix_sort: 16 warps of 20 keys a thread, with values of 16 elements. Of 10240 keys with 4 bytes, 40 have one digit
+/// on average, 160 bytes that go to one place. Two blocks leave 64 registers a thread. Keys and pairs of 2^26 uint32
+/// took, by threads x items and blocks: 512 x 20 x 2: 1314 and 2140 us; 512 x 16 x 2: 1354 and 2138; 384 x 24 x 2: 1329
+/// and 2174; 384 x 16 x 3: 1405 and 2364; 512 x 12 x 3: 1425 and 2625 (spilled).
+inline constexpr int sort_threads = 512;
 inline constexpr int sort_blocks = 2;
-constexpr int sort_items(std::size_t bytes) { return static_cast<int>(std::clamp<std::size_t>(64 / bytes, 1, 16)); }
-/// Tiles that a thread looks back at in one step: about as many as are finished while a step is on its way. With values
-/// there are registers for fewer.
-constexpr int sort_look_back(bool with_values) { return with_values ? 4 : 8; }
+constexpr int sort_items(std::size_t bytes, bool with_values) {
+    const int registers = with_values ? 16 : 20; // of elements
+    const std::size_t each = std::max(bytes, sizeof(unsigned)) / sizeof(unsigned);
+    return std::max(1, registers / static_cast<int>(each));
+}
+/// Tiles that a thread looks back at in one step: 2 / 4 / 8 took 1436 / 1405 / 1434 us (384 x 16 x 3). More find the
+/// place sooner, and take more of the cache's time.
+inline constexpr int sort_look_back = 4;
 
 /// Smallest piece of workspace that is allocated: enough for the descriptors of 8192 tiles of 4-byte values.
 inline constexpr std::size_t least_workspace = 64 * 1024;
