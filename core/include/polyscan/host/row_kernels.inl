@@ -555,12 +555,53 @@ POLYSCAN_HOST_INLINE lanes<T> rounded(const vector_operator<Operator, T>& how, c
         return choose<upper_halves<Stride>>(combine_lanes(how, lower, shuffle<upper_half<Stride>>(v, v)), v);
 }
 
+/// A round of two vectors, where operators may see nothing but nodes: half of each vector's lanes have one, so both
+/// vectors' are packed into one vector, combined once, and brought back.
+template <int Count, int Stride>
+struct packed_upper {
+    static constexpr int at(int i) {
+        const int k = i % (Count / 2);
+        return i / (Count / 2) * Count + k / Stride * (2 * Stride) + Stride + k % Stride;
+    }
+};
+template <int Count, int Stride>
+struct packed_lower {
+    static constexpr int at(int i) { return packed_upper<Count, Stride>::at(i) / Stride * Stride - 1; }
+};
+template <int Count, int Stride, int Which>
+struct unpacked {
+    static constexpr int at(int i) {
+        return (i & Stride) == 0 ? i : Count + Which * (Count / 2) + i / (2 * Stride) * Stride + i % Stride;
+    }
+};
+/// Worth it where any lanes of two vectors come together in one instruction.
+template <class Operator, class T>
+inline constexpr bool packs = POLYSCAN_HOST_BYTES == 64 && !takes_anything<Operator> && std::is_floating_point_v<T>;
+
+template <int Stride, class T, class Operator>
+POLYSCAN_HOST_INLINE void round_pair(const vector_operator<Operator, T>& how, lanes<T>& a, lanes<T>& b) {
+    constexpr int count = lanes<T>::count;
+    const lanes<T> made =
+        combine_lanes(how, shuffle<packed_lower<count, Stride>>(a, b), shuffle<packed_upper<count, Stride>>(a, b));
+    a = shuffle<unpacked<count, Stride, 0>>(a, made);
+    b = shuffle<unpacked<count, Stride, 1>>(b, made);
+}
+template <int Stride, class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void round_pairs(const vector_operator<Operator, T>& how, lanes<T>* v,
+                                      std::integer_sequence<int, I...>) {
+    (round_pair<Stride>(how, v[2 * I], v[2 * I + 1]), ...);
+}
+
 /// All rounds, for N vectors side by side: one of them alone would wait for its own results.
 template <int Stride, class T, class Operator, int... I>
 POLYSCAN_HOST_INLINE void scan_lanes(const vector_operator<Operator, T>& how, lanes<T>* v,
                                      std::integer_sequence<int, I...> all) {
     if constexpr (Stride < lanes<T>::count) {
-        ((v[I] = rounded<Stride>(how, v[I])), ...);
+        constexpr int n = sizeof...(I);
+        if constexpr (packs<Operator, T> && n % 2 == 0)
+            round_pairs<Stride>(how, v, sequence<n / 2>{});
+        else
+            ((v[I] = rounded<Stride>(how, v[I])), ...);
         scan_lanes<2 * Stride>(how, v, all);
     }
 }

@@ -217,7 +217,7 @@ public:
             host::find_segment_heads<length>(in_, first + begin * length, part_rows, bits.data());
             for (; row > begin; --row) {
                 const std::uint64_t here = bits[static_cast<std::size_t>(row - 1 - begin)];
-                heads += std::popcount(here);
+                if constexpr (counts_heads) heads += std::popcount(here);
                 if (here != 0 && !found) {
                     found = true;
                     from = row - 1;
@@ -304,7 +304,8 @@ private:
             count = left;
         }
         delivery_.deliver(first, count, prefix(), heads, heads_, past_caches_);
-        for (index_type row = 0; row * length < count; ++row) heads_ += std::popcount(heads[row]);
+        if constexpr (counts_heads)
+            for (index_type row = 0; row * length < count; ++row) heads_ += std::popcount(heads[row]);
         prefix()[-1] = prefix()[count - 1];
         return count;
     }
