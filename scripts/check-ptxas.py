@@ -16,7 +16,6 @@ import sys
 
 # Kernels that are known to spill, with the most bytes (stores and loads) that each may: to be mended, not to grow.
 KNOWN_TO_SPILL = (
-    (r"reduce_tiles<", 520),
     (r"scan_prefix_server<.*segmented<", 6500),
     (r"scan_single_block<.*block::coarse.*segmented<float>", 120),
     (r"(scan_look_back|rescan_tiles)<.*block::warp_shuffle.*scan_request<(unsigned )?int,", 540),

@@ -27,14 +27,16 @@ struct reduce_kernel {
     static constexpr int threads = tuning::row_threads + warp_size;
     using group = thread_group<tuning::row_threads, threads>;
     static constexpr int rows_each = rows / group::warps; // of a warp
+    static constexpr int batch = tuning::fold_batch(sizeof(A));
+    static constexpr int window = warp_size * tuning::reduce_cells_at_once(sizeof(A));
     static_assert(row % warp_size == 0 && rows % group::warps == 0);
 
     struct shared {
         // Two of each in turn: a block begins with the next tile while its leader still works on this one.
-        shared_array<A, rows> totals[2];
+        alignas(sizeof(uint4)) shared_array<A, rows> totals[2];
         std::uint32_t next[2];
         shared_array<A, row> last_row;
-        shared_array<A, warp_size> aggregates; // of the folding warp
+        alignas(sizeof(uint4)) shared_array<A, window> aggregates; // of the folding warp
         ticket first;
     };
 };
@@ -60,79 +62,157 @@ fold_partial_row(const KernelRequest& request, index_type first, int length,
     return sum;
 }
 
-/// The total of each row of the tile, by the warps of the group.
+/// The rows of a whole tile that a warp folds, on their way to its registers.
 template <class KernelRequest>
-__device__ void fold_rows(const KernelRequest& request, index_type first, int count,
-                          typename reduce_kernel<KernelRequest>::shared& shared, int turn) {
+struct warp_rows {
     using kernel = reduce_kernel<KernelRequest>;
     using A = typename kernel::A;
     using group = typename kernel::group;
-    constexpr int run = kernel::run;
-    const int first_row = group::warp() * kernel::rows_each;
-    if (count == kernel::elements) {
-        slot<A> v[kernel::rows_each][run]; // all reads are under way before the first fold
+    slot<A> v[kernel::rows_each][kernel::run];
+
+    /// All reads are under way when it returns.
+    __device__ void load(const KernelRequest& request, index_type first) {
 #pragma unroll
         for (int k = 0; k < kernel::rows_each; ++k)
-            request.template load_run<run>(first + (first_row + k) * kernel::row + group::lane() * run, v[k]);
+            request.template load_run<kernel::run>(
+                first + (group::warp() * kernel::rows_each + k) * kernel::row + group::lane() * kernel::run, v[k]);
+    }
+    /// Their totals, each by a balanced tree.
+    __device__ void fold(const KernelRequest& request, shared_array<A, kernel::rows>& totals) {
 #pragma unroll
         for (int k = 0; k < kernel::rows_each; ++k) {
             const A total = fold_lanes<warp_size>(request.op, fold_run(request.op, v[k]));
-            if (group::lane() == 0) shared.totals[turn][first_row + k] = total;
+            if (group::lane() == 0) totals[group::warp() * kernel::rows_each + k] = total;
         }
-    } else {
-        for (int k = 0; k < kernel::rows_each; ++k) {
-            const int at = (first_row + k) * kernel::row;
-            if (at >= count) return;
-            slot<A> total;
-            if (count - at >= kernel::row) {
-                slot<A> v[run];
-                request.template load_run<run>(first + at + group::lane() * run, v);
-                total.value = fold_lanes<warp_size>(request.op, fold_run(request.op, v));
-            } else {
-                total.value = fold_partial_row(request, first + at, count - at, shared.last_row);
-            }
-            if (group::lane() == 0) shared.totals[turn][first_row + k] = total.value;
+    }
+};
+
+/// The same for the last tile, which may end anywhere.
+template <class KernelRequest>
+__device__ void
+fold_partial_tile(const KernelRequest& request, index_type first, int count,
+                  shared_array<typename KernelRequest::accumulator_type, reduce_kernel<KernelRequest>::rows>& totals,
+                  typename reduce_kernel<KernelRequest>::shared& shared) {
+    using kernel = reduce_kernel<KernelRequest>;
+    using A = typename kernel::A;
+    using group = typename kernel::group;
+#pragma unroll 1
+    for (int k = 0; k < kernel::rows_each; ++k) {
+        const int row = group::warp() * kernel::rows_each + k, at = row * kernel::row;
+        if (at >= count) return;
+        slot<A> total;
+        if (count - at >= kernel::row) {
+            slot<A> v[kernel::run];
+            request.template load_run<kernel::run>(first + at + group::lane() * kernel::run, v);
+            total.value = fold_lanes<warp_size>(request.op, fold_run(request.op, v));
+        } else {
+            total.value = fold_partial_row(request, first + at, count - at, shared.last_row);
         }
+        if (group::lane() == 0) totals[row] = total.value;
     }
 }
 
-/// The left fold of the first `count` values behind `before`, in batches: a sum waits for the sum before it and not for
-/// a read.
+/// The left fold of values first, ..., end - 1, at least one, behind `before`, in batches: a sum waits for the sum
+/// before it and not for a read. `first` is the beginning of a batch.
 template <class Operator, class A, int N>
-__device__ maybe<A> fold_values(const Operator& op, const maybe<A>& before, const shared_array<A, N>& values,
-                                int count) {
+__device__ A fold_values(const Operator& op, const maybe<A>& before, const shared_array<A, N>& values, int first,
+                         int end) {
     constexpr int batch = tuning::fold_batch(sizeof(A));
-    maybe<A> sum = before;
-    for (int first = 0; first < count; first += batch) {
-        slot<A> next[batch];
-#pragma unroll
-        for (int i = 0; i < batch; ++i)
-            if (first + i < count) next[i].value = values[first + i];
-#pragma unroll
-        for (int i = 0; i < batch; ++i)
-            if (first + i < count) sum.set(cuda::combine(op, sum, next[i].value));
+    constexpr bool in_words = batch * sizeof(A) % sizeof(uint4) == 0;
+    struct alignas(in_words ? sizeof(uint4) : alignof(A)) batch_values {
+        slot<A> of[batch];
+    };
+    const auto read = [&](int i) { return *reinterpret_cast<const batch_values*>(&values[i]); };
+    slot<A> sum;
+    if (before.present) {
+        sum.value = before.place.value;
+    } else {
+        sum.value = values[first];
+        int i = first + 1;
+        first = first + batch < end ? first + batch : end;
+#pragma unroll 1
+        for (; i < first; ++i) sum.value = polyscan::combine(op, sum.value, A(values[i]));
     }
-    return sum;
+    if (first + batch <= end) {
+        batch_values next = read(first);
+        for (first += batch; first + batch <= end; first += batch) {
+            const batch_values now = next;
+            next = read(first);
+#pragma unroll
+            for (int i = 0; i < batch; ++i) sum.value = polyscan::combine(op, sum.value, now.of[i].value);
+        }
+#pragma unroll
+        for (int i = 0; i < batch; ++i) sum.value = polyscan::combine(op, sum.value, next.of[i].value);
+    }
+#pragma unroll 1
+    for (; first < end; ++first) sum.value = polyscan::combine(op, sum.value, A(values[first]));
+    return sum.value;
 }
 
-/// By one warp: all aggregates in order. Whoever publishes one has drawn its ticket and waits for nobody.
+/// By one warp: all aggregates in order, a window at a time, as far as they are there. Whoever publishes one has drawn
+/// its ticket and waits for nobody.
 template <class KernelRequest>
 __device__ void fold_aggregates(const KernelRequest& request, const cells<typename KernelRequest::accumulator_type>& of,
                                 index_type tiles, typename reduce_kernel<KernelRequest>::shared& shared) {
-    using A = typename KernelRequest::accumulator_type;
+    using kernel = reduce_kernel<KernelRequest>;
+    using A = typename kernel::A;
+    constexpr int each = kernel::window / warp_size;
+    constexpr bool exact = exactly_associative<typename KernelRequest::operator_type, A>;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
-    const auto place = [&](index_type first) { return first + lane < tiles ? first + lane : tiles - 1; };
+    // Cell k of the lane in a window. Where any order of association has the same bits, a lane has neighbours, which it
+    // folds by itself.
+    const auto place = [&](int k) { return exact ? lane * each + k : k * warp_size + lane; };
+    typename cells<A>::image seen[each];
+    const auto fetch = [&](index_type first) {
+#pragma unroll
+        for (int k = 0; k < each; ++k) {
+            const index_type tile = first + place(k);
+            seen[k] = of.fetch(tile < tiles ? tile : tiles - 1); // no branch before a read
+        }
+    };
     maybe<A> sum = request.init;
-    auto ahead = of.fetch(place(0));
-    for (index_type first = 0; first < tiles; first += warp_size) {
-        slot<A> value;
-        if (of.decode(ahead, value) == tile_state::empty) of.wait(place(first), value); // it was read too early
-        ahead = of.fetch(place(first + warp_size)); // on its way while these are folded
-        shared.aggregates[lane] = value.value;
-        __syncwarp(); // read after write: every lane reads all of them
-        sum = fold_values(request.op, sum, shared.aggregates,
-                          tiles - first < warp_size ? static_cast<int>(tiles - first) : warp_size);
-        __syncwarp(); // write after read: the next ones take their places
+    fetch(0);
+    index_type first = 0;
+    if constexpr (exact) {
+        for (; first + kernel::window <= tiles; first += kernel::window) {
+            slot<A> value[each];
+            for (;;) {
+                bool known = true;
+#pragma unroll
+                for (int k = 0; k < each; ++k) known = (of.decode(seen[k], value[k]) != tile_state::empty) && known;
+                if (__all_sync(whole_warp, known)) break;
+                fetch(first);
+            }
+            fetch(first + kernel::window); // on its way while these are folded
+            sum.set(cuda::combine(request.op, sum, fold_lanes<warp_size>(request.op, fold_run(request.op, value))));
+        }
+    }
+    for (; first < tiles; first += kernel::window) {
+        const int count = tiles - first < kernel::window ? static_cast<int>(tiles - first) : kernel::window;
+        for (int done = 0; done < count;) {
+            // The first that is missing.
+            int reached = kernel::window;
+#pragma unroll
+            for (int k = each - 1; k >= 0; --k) {
+                slot<A> value;
+                const bool known = of.decode(seen[k], value) != tile_state::empty;
+                if (known) shared.aggregates[place(k)] = value.value;
+                if constexpr (exact) {
+                    if (!known) reached = place(k);
+                } else {
+                    const unsigned missing = ~__ballot_sync(whole_warp, known);
+                    if (missing != 0) reached = k * warp_size + __ffs(static_cast<int>(missing)) - 1;
+                }
+            }
+            if constexpr (exact) reached = __reduce_min_sync(whole_warp, reached);
+            // Whole batches, but at the end.
+            reached = reached >= count ? count : reached / kernel::batch * kernel::batch;
+            fetch(reached == count ? first + kernel::window : first); // on its way while these are folded
+            __syncwarp();                                             // read after write: every lane reads all of them
+            if (reached > done) sum.set(fold_values(request.op, sum, shared.aggregates, done, reached));
+            __syncwarp(); // write after read: the next ones take their places
+            done = reached > done ? reached : done;
+        }
     }
     if (lane == 0 && request.total != nullptr) *request.total = sum.place.value;
 }
@@ -153,33 +233,49 @@ __global__ void __launch_bounds__(reduce_kernel<KernelRequest>::threads, tuning:
     const bool folds = first.number == 0; // this block's further warp is the folding one
 
     if (group::rank() >= group::count) {
-        if (folds) {
-            if (tiles > 0) fold_aggregates(request, aggregates, tiles, shared);
-            __syncthreads(); // partner: below; the cells are not needed any more
-        }
+        if (!folds) return;
+        if (tiles > 0)
+            fold_aggregates(request, aggregates, tiles, shared);
+        else if (group::lane() == 0)
+            store_empty_total(request);
+        // It has read the last cell, so it retires for its block: whose leader draws a ticket for the last time before
+        // it publishes its last tile, which this warp has seen.
+        if (group::lane() == 0) counter.retire(first.epoch);
         return;
     }
+    const auto publish = [&](index_type tile, int count, int turn) {
+        const int rows = (count + kernel::row - 1) / kernel::row;
+        aggregates.publish(tile, tile_state::aggregate,
+                           fold_values(request.op, maybe<A>(), shared.totals[turn], 0, rows));
+    };
     int turn = 0;
+    index_type before = -1; // the tile whose rows have been folded, but not their totals
     for (index_type tile = first.number; tile < tiles; tile = shared.next[turn ^ 1]) {
         std::uint32_t next = 0;
         if (group::is_leader()) next = counter.draw().number; // on its way while the tile is read
         const index_type begin = tile * kernel::elements, left = request.size() - begin;
         const int count = left < kernel::elements ? static_cast<int>(left) : kernel::elements;
-        fold_rows(request, begin, count, shared, turn);
+        warp_rows<KernelRequest> rows;
+        if (count == kernel::elements) rows.load(request, begin);
+        // While those reads are under way. Only the last tile is not whole, and nothing comes behind it.
+        if (group::is_leader() && before >= 0) publish(before, kernel::elements, turn ^ 1);
+        if (count == kernel::elements)
+            rows.fold(request, shared.totals[turn]);
+        else
+            fold_partial_tile(request, begin, count, shared.totals[turn], shared);
         if (group::is_leader()) shared.next[turn] = next;
-        group::sync(); // read after write: the leader reads the totals of all rows, everybody the next ticket
-        if (group::is_leader()) {
-            const maybe<A> aggregate =
-                fold_values(request.op, maybe<A>(), shared.totals[turn], (count + kernel::row - 1) / kernel::row);
-            aggregates.publish(tile, tile_state::aggregate, aggregate.place.value);
-        }
-        // No barrier: the next tile uses the other half, and this one again only after that tile's barrier.
+        // Read after write: the leader reads the totals of all rows, everybody the next ticket. The next tile uses the
+        // other half of both, and this one again only after that tile's barrier.
+        group::sync();
+        before = tile;
         turn ^= 1;
     }
-    if (folds) __syncthreads(); // partner: above
     if (!group::is_leader()) return;
-    if (tiles == 0 && folds) store_empty_total(request);
-    counter.retire(first.epoch);
+    if (before >= 0) {
+        const index_type left = request.size() - before * kernel::elements;
+        publish(before, left < kernel::elements ? static_cast<int>(left) : kernel::elements, turn ^ 1);
+    }
+    if (!folds) counter.retire(first.epoch);
 }
 
 template <scan_policy Policy, class Request>

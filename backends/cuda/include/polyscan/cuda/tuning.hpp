@@ -52,9 +52,12 @@ constexpr int row_blocks_per_multiprocessor() {
     return std::is_same_v<Operator, plus> ? 4 : 3;
 }
 
-/// reduce: blocks of `row_threads` threads and a folding warp that shall fit one multiprocessor. Each has a tile of 32
-/// KiB on its way: 128 KiB, several times what the memory's latency takes to cover.
-inline constexpr int reduce_blocks_per_multiprocessor = 4;
+/// reduce: blocks of `row_threads` threads and a folding warp that shall fit one multiprocessor, each with a tile of 32
+/// KiB on its way. 2 / 3 took 67.8 / 72.5 us for 2^26 floats: more blocks read no faster, and take the folding warp's
+/// turns.
+inline constexpr int reduce_blocks_per_multiprocessor = 2;
+/// Aggregates that a lane of the folding warp reads at once.
+constexpr int reduce_cells_at_once(std::size_t bytes) { return bytes <= 8 ? 4 : 1; }
 
 /// Compaction: threads of a block, and elements of a thread, which wait in its registers while they are counted. 16 KiB
 /// of them leave through shared memory; several blocks cover the time that a look back takes.
