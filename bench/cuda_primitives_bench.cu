@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <cub/device/device_partition.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_run_length_encode.cuh>
 #include <cub/device/device_scan.cuh>
@@ -96,6 +97,8 @@ int run(int log2n) {
     const auto keys = gpu.allocate<std::int32_t>(n + spare), runs = gpu.allocate<std::int32_t>(n + spare);
     const auto flags = gpu.allocate<std::uint8_t>(n + spare);
     const auto total = gpu.allocate<float>(1);
+    const auto int_total = gpu.allocate<std::int32_t>(1);
+    const auto double_total = gpu.allocate<double>(1);
     const auto count = gpu.allocate<index_type>(1);
     const auto never = gpu.allocate<std::uint32_t>(1);
     std::size_t scratch_bytes = std::size_t{256} << 20;
@@ -107,6 +110,7 @@ int run(int log2n) {
     const auto in = counted(static_cast<const float*>(floats.data()), n);
     const auto numbers = counted(static_cast<const std::int32_t*>(ints.data()), n);
     const auto names = counted(static_cast<const std::int32_t*>(keys.data()), n);
+    const auto doubles = counted(reinterpret_cast<const double*>(floats.data()), n / 2); // whatever they are
     const auto check = [](cudaError_t status) { cuda::check(status, "cub"); };
     void* const memory = scratch.data();
     const unsigned readers = static_cast<unsigned>(gpu.multiprocessors() * 4);
@@ -123,12 +127,25 @@ int run(int log2n) {
         {"reduce", "polyscan", 4 * elements, "read", [&] { reduce(gpu, in, total.data()); }},
         {"reduce", "cub", 4 * elements, "read",
          [&] { check(cub::DeviceReduce::Sum(memory, scratch_bytes, floats.data(), total.data(), n)); }},
+        {"reduce int32", "polyscan", 4 * elements, "read", [&] { reduce(gpu, numbers, int_total.data()); }},
+        {"reduce int32", "cub", 4 * elements, "read",
+         [&] { check(cub::DeviceReduce::Sum(memory, scratch_bytes, ints.data(), int_total.data(), n)); }},
+        {"reduce double", "polyscan", 4 * elements, "read", [&] { reduce(gpu, doubles, double_total.data()); }},
+        {"reduce double", "cub", 4 * elements, "read",
+         [&] { check(cub::DeviceReduce::Sum(memory, scratch_bytes, doubles.begin, double_total.data(), n / 2)); }},
         {"copy_if", "polyscan", 6 * elements, "copy",
          [&] { copy_if(gpu, numbers, chosen.data(), count.data(), is_even{}); }},
         {"copy_if", "cub", 6 * elements, "copy",
          [&] {
              check(
                  cub::DeviceSelect::If(memory, scratch_bytes, ints.data(), chosen.data(), count.data(), n, is_even{}));
+         }},
+        {"partition", "polyscan", 8 * elements, "copy",
+         [&] { partition(gpu, numbers, chosen.data(), count.data(), is_even{}); }},
+        {"partition", "cub", 8 * elements, "copy",
+         [&] {
+             check(cub::DevicePartition::If(memory, scratch_bytes, ints.data(), chosen.data(), count.data(), n,
+                                            is_even{}));
          }},
         {"segmented_scan", "polyscan", 9 * elements, "copy",
          [&] { inclusive_segmented_scan(gpu, in, head_flags(flags.data()), sums.data()); }},
