@@ -18,7 +18,6 @@ import sys
 KNOWN_TO_SPILL = (
     (r"scan_prefix_server<.*segmented<", 6500),
     (r"scan_single_block<.*block::coarse.*segmented<float>", 120),
-    (r"(scan_look_back|rescan_tiles)<.*block::warp_shuffle.*scan_request<(unsigned )?int,", 540),
 )
 SHARED_LIMIT = 99 * 1024  # of a block on sm_86 and sm_89, the least among the supported architectures
 

@@ -165,6 +165,17 @@ __device__ void store_to_block(A* to, int block, const A& value) {
 #endif
 }
 
+/// From sm_90 on, a launch that says so (launcher::overlaps) may begin while the one before it in its stream still
+/// runs. What comes after this call sees everything that the earlier launch did. By every thread, before it touches
+/// memory.
+__device__ inline void wait_for_earlier_launch() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); // the next one may come as soon as all are here
+#endif
+}
+constexpr bool has_overlap(int compiled_for) { return compiled_for >= 90; }
+
 /// Fetches the line of `address` into the L2 cache, to stay there.
 __device__ inline void prefetch_to_l2(const void* address) {
     asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(address));

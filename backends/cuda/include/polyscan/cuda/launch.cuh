@@ -17,6 +17,13 @@ class launcher {
 public:
     explicit launcher(backend& on) : backend_(on) {}
 
+    /// The kernel begins with arch::wait_for_earlier_launch(): it may be started before the stream's launch before it
+    /// has ended.
+    launcher& overlaps() {
+        overlaps_ = true;
+        return *this;
+    }
+
     /// As many blocks as asked for; the kernel must do with fewer.
     template <class... Parameters, class... Arguments>
     void launch(void (*kernel)(Parameters...), index_type blocks, int threads, std::size_t shared_memory,
@@ -114,12 +121,17 @@ private:
         how.blockDim = dim3(static_cast<unsigned>(threads));
         how.dynamicSmemBytes = shared_memory;
         how.stream = backend_.stream();
-        cudaLaunchAttribute size{};
-        size.id = cudaLaunchAttributeClusterDimension;
-        size.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+        cudaLaunchAttribute attributes[2]{};
+        how.attrs = attributes;
         if (cluster && blocks > 1) {
-            how.attrs = &size;
-            how.numAttrs = 1;
+            cudaLaunchAttribute& size = attributes[how.numAttrs++];
+            size.id = cudaLaunchAttributeClusterDimension;
+            size.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+        }
+        if (overlaps_ && arch::has_overlap(facts(reinterpret_cast<const void*>(kernel)).compiled_for)) {
+            cudaLaunchAttribute& early = attributes[how.numAttrs++];
+            early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+            early.val.programmaticStreamSerializationAllowed = 1;
         }
         check_launch(cudaLaunchKernelExC(&how, reinterpret_cast<const void*>(kernel), pointers));
     }
@@ -127,6 +139,7 @@ private:
     static constexpr std::size_t default_shared_memory = 48 * 1024; // more has to be asked for
 
     backend& backend_;
+    bool overlaps_ = false;
 };
 
 } // namespace polyscan::cuda

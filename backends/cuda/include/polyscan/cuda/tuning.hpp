@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include <polyscan/operators.hpp>
@@ -15,22 +16,43 @@ namespace polyscan::cuda::tuning {
 /// Shared memory that one block may use on every GPU since sm_80 but sm_86 and sm_89, which have the least: 99 KiB.
 inline constexpr std::size_t shared_memory_per_block = 99 * 1024;
 
+/// Kogge-Stone: values that go from lane to lane by shuffles in the rounds with strides below 32. Others, which are
+/// large or would have to be unpacked into many registers, go through shared memory in every round.
+template <class A>
+inline constexpr bool shuffles_rounds =
+    std::is_arithmetic_v<A> || (alignof(A) >= sizeof(std::uint32_t) && sizeof(A) <= 16);
 /// Threads that scan a tile under Kogge-Stone, Brent-Kung and coarse. With one block, one thread per element (run), as
-/// in the textbooks; half of that for large accumulators, which need more than the 64 registers that 1024 threads
-/// leave.
-constexpr int lone_threads(std::size_t bytes) { return bytes <= 8 ? 1024 : 512; }
+/// in the textbooks; half of that for accumulators which need more than the 64 registers that 1024 threads leave.
+template <class A>
+constexpr int lone_threads() {
+    return sizeof(A) <= 8 && shuffles_rounds<A> ? 1024 : 512;
+}
 /// With many blocks, 4 elements a thread: small blocks wait for each other's barriers less, and more of them fit.
 /// (1024 threads of 64 registers, one block per multiprocessor: three_pass/kogge_stone took 8900 us for 2^28 floats.)
 inline constexpr int tile_threads = 256;
-/// three_pass under Kogge-Stone and Brent-Kung, where no block waits for another, does better with more and smaller
-/// ones: 128 / 256 / 512 threads took 1309 / 1474 / 1731 us for 2^28 floats. coarse does not: 1476 / 1126 / 1368 us.
+/// Under three_pass and domino no block waits for another inside a tile. Kogge-Stone and Brent-Kung over numbers: a
+/// warp scans a tile on its own, 32 elements a lane, without a barrier and without shared memory. three_pass over 2^28
+/// floats, a block of 128 threads for a tile / a warp: Kogge-Stone 1330 / 784 us, Brent-Kung 1528 / 884.
+template <class Block, class A>
+constexpr bool warp_has_tile() {
+    return (std::is_same_v<Block, block::kogge_stone> || std::is_same_v<Block, block::brent_kung>) &&
+           std::is_arithmetic_v<A>;
+}
+/// Threads of a block that rescans tiles under three_pass, be it one tile or one for each warp.
 template <class Block>
 constexpr int rescan_threads = std::is_same_v<Block, block::coarse> ? tile_threads : 128;
-/// Blocks of them that shall fit a multiprocessor. coarse holds a run a thread, and needs more registers.
+/// Blocks of `tile_threads` threads that shall fit a multiprocessor.
 template <class Block, class A>
 constexpr int tile_blocks_per_multiprocessor() {
     if (!std::is_arithmetic_v<A> || sizeof(A) > 4) return 1;
     return std::is_same_v<Block, block::coarse> ? 2 : 3;
+}
+/// Blocks of `rescan_threads` threads. Where a warp has a tile: 5 / 6 / 7 leave 96 / 80 / 72 registers a thread and
+/// took 785 / 788 / 796 us for 2^28 floats; maximum of floats needs more than 80.
+template <class Block, class A>
+constexpr int rescan_blocks_per_multiprocessor() {
+    if (!warp_has_tile<Block, A>()) return tile_blocks_per_multiprocessor<Block, A>();
+    return sizeof(A) <= 4 ? 5 : 3;
 }
 
 /// warp_shuffle: 8 warps of 8 rows. A tile then is 32 registers a thread, and several blocks fit a multiprocessor:
@@ -41,15 +63,16 @@ inline constexpr int rows_at_once = 4;
 /// single_block has one tile in flight: more warps shorten it.
 inline constexpr int lone_row_threads = 512;
 /// Blocks of `row_threads` threads and a server's warp that shall fit one multiprocessor. 4 leave 56 registers a
-/// thread, 3 leave 72, 2 leave 96. For 2^28 floats, 4 / 3 blocks took 701 / 732 us. Sums of 4-byte numbers need no
-/// more; conversions on the way in cost some, and the comparisons of minimum and maximum more.
+/// thread, 3 leave 72, 2 leave 96. For 2^28 floats, 4 / 3 blocks took 701 / 732 us. Sums of floats need no more; those
+/// of integers do (look_back over 2^28 int32, 4 / 3 blocks: 917 / 794 us); conversions on the way in cost some, and the
+/// comparisons of minimum and maximum more.
 template <class A, class In, class Operator>
 constexpr int row_blocks_per_multiprocessor() {
     const bool wrapping = std::is_integral_v<A> && sizeof(A) >= 4;
     const bool sum = std::is_same_v<Operator, plus> || std::is_same_v<Operator, multiplies>;
     if (!std::is_arithmetic_v<A> || !(sum || wrapping)) return 1;
     if (sizeof(A) != 4 || !std::is_same_v<A, In>) return 2;
-    return std::is_same_v<Operator, plus> ? 4 : 3;
+    return std::is_same_v<Operator, plus> && std::is_floating_point_v<A> ? 4 : 3;
 }
 
 /// reduce: blocks of `row_threads` threads and a folding warp that shall fit one multiprocessor, each with a tile of 32
@@ -64,9 +87,18 @@ constexpr int reduce_cells_at_once(std::size_t bytes) { return bytes <= 8 ? 4 : 
 inline constexpr int select_threads = 256;
 constexpr int select_elements(std::size_t bytes) { return bytes <= 4 ? 16 : bytes <= 8 ? 8 : 4; }
 
-/// domino: a section is about the square root of the number of tiles (the chain of hand-overs and the time of a section
-/// then are of one size), up to this many tiles. 128 x 4 KiB keep a full GPU's sections within reach of the L2 cache.
-inline constexpr int domino_section_tiles = 128;
+/// domino: warps of a block where each has a tile of its own: 8 / 12 / 16 took 1963 / 1942 / 1899 us for 2^28 floats;
+/// 16 leave too few registers for other types than float, and 12 for 8-byte ones.
+constexpr int section_warps(std::size_t bytes) { return bytes <= 4 ? 12 : 8; }
+/// domino: tiles of a section, at most: those whose aggregates fill 2 KiB, 512 of 4 bytes. 128 / 256 / 512 took 2506 /
+/// 2061 / 1899 us.
+constexpr int most_section_tiles(std::size_t bytes) {
+    return static_cast<int>(std::clamp<std::size_t>(2048 / bytes, 32, 512));
+}
+/// domino: a section is the square root of the number of tiles times this ratio: what a hand-over takes, 0.5 us, to
+/// what a tile takes. One tile after the other in a block (warp_shuffle, 2^28 floats, sections of 8 / 16 / 32 / 64
+/// tiles: 2238 / 1317 / 1044 / 1065 us), or a tile for each warp (2^20 floats, 16 / 32 / 64: 43 / 33 / 35 us).
+constexpr double handover_in_tiles(bool warp_has_tile) { return warp_has_tile ? 1 : 1.0 / 32; }
 
 /// look_back: tiles looked at in one step, 4 a lane. A full H200 has 264 blocks and more in flight, but the nearest
 /// carry is seldom farther. Large accumulators: 1 a lane, since the values are kept in shared memory.

@@ -121,6 +121,9 @@ struct thread_group {
     static constexpr int count = Count;
     static constexpr int warps = Count / warp_size;
     static_assert(Count % warp_size == 0);
+    // Of the block.
+    static constexpr int groups = 1, block_threads = BlockSize;
+    __device__ static int index() { return 0; }
 
     __device__ static int rank() { return static_cast<int>(threadIdx.x); }
     __device__ static int lane() { return rank() % warp_size; }
@@ -134,6 +137,22 @@ struct thread_group {
             __barrier_sync_count(group_barrier, Count);
         }
     }
+};
+
+/// A warp that scans tiles on its own, beside others in its block.
+template <int BlockSize>
+struct lone_warp {
+    static constexpr int count = warp_size;
+    static constexpr int warps = 1;
+    static constexpr int groups = BlockSize / warp_size, block_threads = BlockSize;
+    static_assert(BlockSize % warp_size == 0);
+
+    __device__ static int index() { return static_cast<int>(threadIdx.x) / warp_size; }
+    __device__ static int rank() { return static_cast<int>(threadIdx.x) % warp_size; }
+    __device__ static int lane() { return rank(); }
+    __device__ static int warp() { return 0; }
+    __device__ static bool is_leader() { return rank() == 0; }
+    __device__ static void sync() { __syncwarp(); }
 };
 
 } // namespace polyscan::cuda

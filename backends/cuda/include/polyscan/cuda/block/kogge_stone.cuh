@@ -1,87 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Step doubling: in the round with stride s, element t takes in element t - s. Every element is active in every round;
 /// ceil(log2 T) rounds.
+///
+/// A warp holds whole rows of 32 consecutive elements, one above the other, a lane its place in each row. So a stride
+/// below 32 is a step from lane to lane, and a larger one a step from row to row in the same lane. Both ways the rounds
+/// have the two hazards of Kogge-Stone: an element must have been read by everybody before it is overwritten, and must
+/// have been written before the next round reads it.
 #pragma once
 
-#include <type_traits>
-
 #include <polyscan/cuda/block/balanced_fold.cuh>
+#include <polyscan/cuda/block/rows.cuh>
 #include <polyscan/cuda/block/tile_scan.hpp>
 
 namespace polyscan::cuda {
 
-/// Elements t = rank + k * threads of a thread, in registers.
+/// The rounds over N elements, in the registers of a group's threads.
 template <class Group, class A, int N>
-using own_values = slot<A>[(N + Group::count - 1) / Group::count];
+class kogge_stone_rounds {
+    static constexpr bool is_one_warp = Group::warps == 1;
+    // Large values, and those that would have to be unpacked, go through shared memory in every round.
+    static constexpr bool shuffles = tuning::shuffles_rounds<A>;
+    static_assert(shuffles || !is_one_warp);
 
-/// Rounds over buffer[0][0, count), whose elements each thread has in `own` too; the prefixes are in `own` afterwards,
-/// and in the buffer whose number is returned. Two buffers: a round reads one and writes the other, so nobody
-/// overwrites a value that another thread has yet to read (write after read), and one barrier a round is enough.
-template <class Group, class Operator, class A, int N>
-__device__ int kogge_stone_rounds(const Operator& op, shared_array<A, N> (&buffer)[2], own_values<Group, A, N>& own,
-                                  int count) {
-    constexpr int each = std::extent_v<own_values<Group, A, N>>;
-    int front = 0;
-    for (int s = 1; s < count; s *= 2) {
+public:
+    using rows = rows_of<Group, A, N>;
+    using values = typename rows::values;
+    using buffers = shared_array<A, is_one_warp ? 1 : N>[2]; // one warp needs none
+
+    /// The first `count` elements become prefixes. Returns the number of the buffer that nobody reads any more.
+    template <bool Full, class Operator>
+    __device__ static int run(const Operator& op, buffers& buffer, values& own, int count) {
+        const int left = count - rows::place(0);
+        int front = 0;
+        if constexpr (shuffles) front = run_inside_warps<Full>(op, buffer, own, count, left);
+        if constexpr (is_one_warp) {
 #pragma unroll
-        for (int k = 0; k < each; ++k) {
-            const int t = Group::rank() + k * Group::count;
-            if (t >= s && t < count) own[k].value = polyscan::combine(op, buffer[front][t - s], own[k].value);
-        }
+            for (int d = 1; d < each; d *= 2)
 #pragma unroll
-        for (int k = 0; k < each; ++k) { // after all reads, so that none waits for a write before it
-            const int t = Group::rank() + k * Group::count;
-            if (t < count) buffer[1 - front][t] = own[k].value;
+                for (int k = each - 1; k > 0; --k) // downwards: row k - d is still as it was before the round
+                    if (k >= d && (Full || rows::exists(k, left)))
+                        own[k].value = polyscan::combine(op, own[k >= d ? k - d : 0].value, own[k].value);
+        } else {
+            // Across warps.
+#pragma unroll 1
+            for (int s = shuffles ? warp_size : 1; s < count; s *= 2) {
+#pragma unroll
+                for (int k = 0; k < each; ++k)
+                    if (rows::exists(k, left - s)) buffer[front][rows::place(k)] = own[k].value;
+                Group::sync(); // read after write: other warps wrote what this one reads
+#pragma unroll
+                for (int k = 0; k < each; ++k)
+                    if (rows::place(k) >= s && (Full || rows::exists(k, left)))
+                        own[k].value = polyscan::combine(op, buffer[front][rows::place(k) - s], own[k].value);
+                // Write after read: the next round writes the other buffer, since not everybody has read this one yet.
+                // When it is written again, everybody has passed the barrier in between.
+                front = 1 - front;
+            }
         }
-        // Read after write: the next round reads what this one wrote. Write after read: it overwrites what this one
-        // read.
-        Group::sync();
-        front = 1 - front;
+        return front;
     }
-    return front;
-}
+
+private:
+    static constexpr int each = rows::each;
+
+    /// The rounds with strides below 32.
+    template <bool Full, class Operator>
+    __device__ static int run_inside_warps(const Operator& op, buffers& buffer, values& own, int count, int left) {
+        int front = 0;
+        slot<A> before; // the row before the warp's first: its rounds are repeated here, so that warps need not wait
+        const bool has_before = !is_one_warp && Group::warp() > 0 && rows::place(0) - Group::lane() < count;
+        if constexpr (!is_one_warp) {
+            if (Full || rows::exists(each - 1, left)) buffer[front][rows::place(each - 1)] = own[each - 1].value;
+            Group::sync(); // read after write: the warp before wrote the row
+            if (has_before) before.value = buffer[front][rows::place(0) - warp_size];
+            front = 1 - front;
+        }
+        // All lanes read before one of them writes: that is what a shuffle is.
+#pragma unroll 1
+        for (int s = 1; s < warp_size; s *= 2) {
+            // The last lanes of a row have what the first lanes of the next one take in.
+            const bool is_read_by_next_row = Group::lane() + s >= warp_size;
+#pragma unroll
+            for (int k = each - 1; k >= 0; --k) { // downwards: row k - 1 is still as it was before the round
+                const A below = k > 0 ? own[k > 0 ? k - 1 : 0].value : before.value;
+                const A earlier = shuffle_from(select(is_read_by_next_row, below, own[k].value), Group::lane() - s);
+                if ((k > 0 || has_before || Group::lane() >= s) && (Full || rows::exists(k, left)))
+                    own[k].value = polyscan::combine(op, earlier, own[k].value);
+            }
+            if constexpr (!is_one_warp) {
+                const A earlier = shuffle_from(before.value, Group::lane() - s);
+                if (has_before && Group::lane() >= s) before.value = polyscan::combine(op, earlier, before.value);
+            }
+        }
+        return front;
+    }
+};
 
 template <class KernelRequest, class Group>
 class tile_scan<block::kogge_stone, KernelRequest, Group> {
     using A = typename KernelRequest::accumulator_type;
 
 public:
+    using group = Group;
     static constexpr int elements = static_cast<int>(shape_for<block::kogge_stone, A>.elements());
+
+private:
+    using rounds = kogge_stone_rounds<Group, A, elements>;
+
+public:
     struct storage {
-        shared_array<A, elements> buffer[2];
+        typename rounds::buffers buffer;
+        shared_array<A, 1> aggregate;
     };
 
     __device__ explicit tile_scan(storage& shared) : shared_(shared) {}
 
     __device__ void load(const KernelRequest& request, index_type first, int count) {
-        first_ = first;
-        count_ = count;
-        Group::sync(); // write after read: the tile before may still be stored from these buffers
-        load_tile<Group, elements>(request, first, count, [&](int t, int k, const A& value) {
-            shared_.buffer[0][t] = value;
-            own_[k].value = value;
-        });
-        Group::sync(); // read after write: round 1 reads what other threads loaded
+        own_.load(request, first, count);
     }
 
     template <class Publish>
     __device__ void scan(const KernelRequest& request, Publish publish) {
-        front_ = kogge_stone_rounds<Group>(request.op, shared_.buffer, own_, count_);
-        if (Group::is_leader()) publish(shared_.buffer[front_][count_ - 1]);
+        if (own_.is_full())
+            rounds::template run<true>(request.op, shared_.buffer, own_.all(), own_.count());
+        else
+            rounds::template run<false>(request.op, shared_.buffer, own_.all(), own_.count());
+        own_.publish_last(shared_.aggregate, publish);
     }
 
-    __device__ void store(const KernelRequest& request, const tile_entry<A>& entry) const {
-        if (!request.exclusive) { // every thread has what it stores
-#pragma unroll
-            for (int k = 0; k < std::extent_v<decltype(own_)>; ++k) {
-                const int t = Group::rank() + k * Group::count;
-                if (t < count_) request.store(first_ + t, combine(request.op, entry.carry, own_[k].value));
-            }
-            return;
-        }
-        store_outputs_of(request, first_, count_, entry, Group::rank(), Group::count,
-                         [&](int t) -> const A& { return shared_.buffer[front_][t]; });
-    }
+    __device__ void store(const KernelRequest& request, const tile_entry<A>& entry) { own_.store(request, entry); }
 
     /// The aggregate of a full tile, by one warp.
     __device__ static A fold(const KernelRequest& request, index_type first) {
@@ -90,10 +137,7 @@ public:
 
 private:
     storage& shared_;
-    own_values<Group, A, elements> own_;
-    index_type first_ = 0;
-    int count_ = 0;
-    int front_ = 0; ///< the buffer with the prefixes
+    typename rounds::rows own_;
 };
 
 } // namespace polyscan::cuda

@@ -27,6 +27,7 @@ class tile_scan<block::warp_shuffle, KernelRequest, Group> {
     static_assert(steps >= 1 && steps * rows_at_once * Group::warps == rows);
 
 public:
+    using group = Group;
     static constexpr int elements = rows * row;
     struct storage {
         shared_array<A, rows> totals;  // of each row
@@ -59,11 +60,13 @@ public:
             scan_rows<false>(request.op);
         Group::sync(); // read after write: the leader reads the totals of all rows
         if (Group::is_leader()) publish(fold_totals(request.op));
-        Group::sync(); // read after write: everybody reads the leader's offsets
-        if (count_ == elements)
-            put_offsets_before<true>(request.op);
-        else
-            put_offsets_before<false>(request.op);
+        Group::sync();                            // read after write: everybody reads the leader's offsets
+        if constexpr (!regroups<KernelRequest>) { // else store() does it, with the carry
+            if (count_ == elements)
+                put_offsets_before<true>(request.op);
+            else
+                put_offsets_before<false>(request.op);
+        }
     }
 
     __device__ void store(const KernelRequest& request, const tile_entry<A>& entry) {
@@ -91,6 +94,10 @@ public:
     }
 
 private:
+    /// Exact operators put the carry before the offset of a row, and both before its elements: one operation less.
+    template <class Request>
+    static constexpr bool regroups = exactly_associative<typename Request::operator_type, A>;
+
     /// Where this lane's k-th run starts in the tile.
     __device__ static int place(int k) { return Group::warp() * (steps * step) + Group::lane() * run + k * step; }
     __device__ static int row_of(int k) {
@@ -121,13 +128,15 @@ private:
 
     template <bool Full>
     __device__ void store_rows(const KernelRequest& request, const tile_entry<A>& entry) {
-        if (entry.carry.present) {
-#pragma unroll
-            for (int k = 0; k < steps; ++k) put_before<Full>(request.op, entry.carry.place.value, k);
-        }
-        if (request.exclusive) shift(request.op, entry);
 #pragma unroll
         for (int k = 0; k < steps; ++k) {
+            if constexpr (regroups<KernelRequest>) {
+                const maybe<A> before = before_row(request.op, entry, k);
+                if (before.present) put_before<Full>(request.op, before.place.value, k);
+            } else {
+                if (entry.carry.present) put_before<Full>(request.op, entry.carry.place.value, k);
+            }
+            if (request.exclusive) shift(request.op, entry, k);
             if constexpr (Full) {
                 request.store_run(first_ + place(k), v_[k]);
             } else {
@@ -209,21 +218,25 @@ private:
         return sum;
     }
 
-    /// Every output moves one place on. Lane 0 takes the output before its first row, which the offset of that row
-    /// says.
+    /// The output before the lane's k-th row: op(carry, offset of the row).
     template <class Operator>
-    __device__ void shift(const Operator& op, const tile_entry<A>& entry) {
+    __device__ maybe<A> before_row(const Operator& op, const tile_entry<A>& entry, int k) const {
+        if (row_of(k) == 0 || !present(k, 0)) return entry.carry;
+        return maybe<A>(cuda::combine(op, entry.carry, A(shared_.offsets[row_of(k)])));
+    }
+
+    /// The outputs of the k-th run move one place on. Lane 0 takes the output before the warp's first row of that step.
+    /// One run at a time: all at once, old and new ones would need twice the registers.
+    template <class Operator>
+    __device__ void shift(const Operator& op, const tile_entry<A>& entry, int k) {
+        slot<A> before;
+        before.value = shuffle_up(v_[k][run - 1].value, 1);
+        if (Group::lane() == 0 && present(k, 0))
+            before.value = row_of(k) == 0 ? entry.previous.place.value
+                                          : cuda::combine(op, entry.carry, A(shared_.offsets[row_of(k)]));
 #pragma unroll
-        for (int k = 0; k < steps; ++k) {
-            slot<A> before;
-            before.value = shuffle_up(v_[k][run - 1].value, 1);
-            if (Group::lane() == 0 && present(k, 0))
-                before.value = row_of(k) == 0 ? entry.previous.place.value
-                                              : cuda::combine(op, entry.carry, A(shared_.offsets[row_of(k)]));
-#pragma unroll
-            for (int e = run - 1; e > 0; --e) v_[k][e].value = v_[k][e - 1].value;
-            v_[k][0].value = before.value;
-        }
+        for (int e = run - 1; e > 0; --e) v_[k][e].value = v_[k][e - 1].value;
+        v_[k][0].value = before.value;
     }
 
     storage& shared_;

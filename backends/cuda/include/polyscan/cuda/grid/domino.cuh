@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Chained scan: wait for the left neighbour's running total, add the own, pass it on to the right. The chain takes one
 /// hand-over after the other, so a block takes a section of consecutive tiles and hands over once: it folds the tiles
-/// first, passes the total on, and then scans them. A section of one tile is scanned in a single pass.
+/// first, passes the total on, and then scans them.
 #pragma once
 
 #include <polyscan/cuda/grid/tile_pass.cuh>
@@ -29,36 +29,6 @@ struct neighbours {
     }
 };
 
-/// The carry source for sections of one tile.
-template <class KernelRequest, class Group>
-class domino_source {
-    using A = typename KernelRequest::accumulator_type;
-
-public:
-    __device__ domino_source(const KernelRequest& request, notice_board<A>& board, const neighbours<A>& beside,
-                             index_type tiles)
-        : request_(request), board_(board), beside_(beside), tiles_(tiles) {}
-
-    __device__ void begin(index_type) const {}
-    __device__ void publish(index_type, const A&) {}
-    __device__ tile_entry<A> entry(index_type tile, const A& aggregate) {
-        // Write after read: the entry of the tile before was read before the barriers of this tile's scan.
-        if (Group::is_leader()) {
-            const maybe<A> carry = beside_.from_left(tile);
-            if (tile + 1 < tiles_) beside_.to_right(tile, cuda::combine(request_.op, carry, aggregate));
-            board_.put(carry);
-        }
-        Group::sync(); // read after write: everybody reads the carry
-        return board_.entry();
-    }
-
-private:
-    const KernelRequest& request_;
-    notice_board<A>& board_;
-    const neighbours<A>& beside_;
-    index_type tiles_;
-};
-
 /// The carry source inside a section: the carries are all known.
 template <class A, int N>
 struct known_carries {
@@ -79,48 +49,37 @@ struct known_carries {
 template <class Block, class KernelRequest>
 struct domino_kernel {
     using A = typename KernelRequest::accumulator_type;
-    using group = thread_group<block_shape<Block, A>::threads>;
-    using scan_type = tile_scan<Block, KernelRequest, group>;
-    static constexpr int blocks_per_multiprocessor = 1; // the chain is the limit, not the number of blocks
-    using carries = shared_array<A, tuning::domino_section_tiles>;
-    // Large accumulators leave no room for the sections' values beside a coarse tile: they go one tile at a time.
-    static constexpr bool sections_fit =
-        sizeof(typename scan_type::storage) + sizeof(carries) + 2 * sizeof(notice_board<A>) <=
-        tuning::shared_memory_per_block;
-    static constexpr int most_section_tiles = sections_fit ? tuning::domino_section_tiles : 1;
+    using group = thread_group<block_shape<Block, A>::section_threads>;
+    using rescan_group = typename block_shape<Block, A>::section_group; // all of the block, or each of its warps
+    using scan_type = tile_scan<Block, KernelRequest, rescan_group>;
+    static constexpr int most_section_tiles = tuning::most_section_tiles(sizeof(A));
     struct shared {
-        typename scan_type::storage scan;
+        typename scan_type::storage scan[rescan_group::groups];
         notice_board<A> board;
         ticket drawn;
         shared_array<A, most_section_tiles> section; // aggregates, then carries
     };
+    /// Hand-overs, one after the other, and the tiles of a section take about the same time.
     static constexpr int section_tiles(index_type tiles) {
+        const double square = static_cast<double>(tiles) * tuning::handover_in_tiles(rescan_group::groups > 1);
         int root = 1;
-        while (root < most_section_tiles && index_type{root} * root < tiles) ++root;
+        while (root < most_section_tiles && static_cast<double>(root) * root < square) ++root;
         return root;
     }
 };
 
 /// By the leader: the carry and `count` aggregates, folded from left to right. With `keep`, what lies before an
-/// aggregate replaces it. Aggregates are read in batches, so that a sum waits for the sum before and not for a read.
+/// aggregate replaces it.
 template <class Operator, class A, int N>
 __device__ maybe<A> fold_section(const Operator& op, const maybe<A>& carry, shared_array<A, N>& aggregates, int count,
                                  bool keep) {
-    maybe<A> running = carry;
-    constexpr int batch = tuning::fold_batch(sizeof(A));
-    for (int first = 0; first < count; first += batch) {
-        slot<A> next[batch];
-#pragma unroll
-        for (int i = 0; i < batch; ++i)
-            if (first + i < count) next[i].value = aggregates[first + i];
-#pragma unroll
-        for (int i = 0; i < batch; ++i) {
-            if (first + i >= count) continue;
-            if (keep && running.present) aggregates[first + i] = running.place.value;
-            running.set(cuda::combine(op, running, next[i].value));
-        }
-    }
-    return running;
+    if (count == 0) return carry;
+    const A* const values = &aggregates[0];
+    const int first = carry.present ? 0 : 1; // with nothing before it, the first aggregate is a prefix as it is
+    const A start = carry.present ? carry.place.value : *values;
+    if (!keep) return maybe<A>(fold_in_order(op, start, values + first, count - first, [](int, const A&) {}));
+    return maybe<A>(fold_in_order(op, start, values + first, count - first,
+                                  [&](int i, const A& before) { aggregates[first + i] = before; }));
 }
 
 template <class Block, class KernelRequest>
@@ -131,6 +90,7 @@ __device__ void scan_section(const KernelRequest& request, typename domino_kerne
     using kernel = domino_kernel<Block, KernelRequest>;
     using A = typename kernel::A;
     using group = typename kernel::group;
+    using rescan_group = typename kernel::rescan_group;
     const index_type first_tile = section * section_tiles;
     const bool is_last = first_tile + section_tiles >= tiles;
     const int here = is_last ? static_cast<int>(tiles - first_tile) : section_tiles;
@@ -142,9 +102,18 @@ __device__ void scan_section(const KernelRequest& request, typename domino_kerne
     }
     group::sync(); // read after write: the leader reads the aggregates
     if (group::is_leader()) {
+        // The chain: from the carry's arrival to the next one's departure. Exact operators fold before it arrives.
+        constexpr bool is_exact = exactly_associative<typename KernelRequest::operator_type, A>;
+        maybe<A> total;
+        if (is_exact && !is_last) total = fold_section(request.op, maybe<A>(), shared.section, folded, false);
         const maybe<A> carry = beside.from_left(section);
-        if (!is_last)
-            beside.to_right(section, fold_section(request.op, carry, shared.section, folded, false).place.value);
+        if (!is_last) {
+            if (is_exact)
+                total.set(cuda::combine(request.op, carry, total.place.value));
+            else
+                total = fold_section(request.op, carry, shared.section, folded, false);
+            beside.to_right(section, total.place.value);
+        }
         // Off the chain: aggregates become carries, in place. The last tile's carry goes where no aggregate was.
         const maybe<A> before_last = fold_section(request.op, carry, shared.section, folded, true);
         if (is_last && here > 1) shared.section[here - 1] = before_last.place.value;
@@ -152,19 +121,19 @@ __device__ void scan_section(const KernelRequest& request, typename domino_kerne
     }
     group::sync(); // read after write: everybody reads the carries
     known_carries<A, kernel::most_section_tiles> source{first_tile, shared.board.entry().carry, shared.section};
-    for (int k = 0; k < here; ++k) tile_pass(scan, request, first_tile + k, source);
+    for (int k = rescan_group::index(); k < here; k += rescan_group::groups)
+        tile_pass(scan, request, first_tile + k, source);
     group::sync(); // write after read: the next section's aggregates replace the carries
 }
 
 template <class Block, class KernelRequest>
-__global__ void __launch_bounds__(domino_kernel<Block, KernelRequest>::group::count,
-                                  domino_kernel<Block, KernelRequest>::blocks_per_multiprocessor)
+__global__ void __launch_bounds__(domino_kernel<Block, KernelRequest>::group::count, 1)
     scan_domino(const __grid_constant__ KernelRequest request, const ticket_counter counter, const int section_tiles) {
     using kernel = domino_kernel<Block, KernelRequest>;
     using A = typename kernel::A;
     using group = typename kernel::group;
     auto& shared = block_memory<typename kernel::shared>();
-    typename kernel::scan_type scan(shared.scan);
+    typename kernel::scan_type scan(shared.scan[kernel::rescan_group::index()]);
     const index_type tiles = ceil_div(request.size(), kernel::scan_type::elements);
     const index_type sections = ceil_div(tiles, index_type{section_tiles});
 
@@ -180,13 +149,7 @@ __global__ void __launch_bounds__(domino_kernel<Block, KernelRequest>::group::co
             return;
         }
         const neighbours<A> beside{cells<A>(counter.cells_memory(), mine.epoch), request.init};
-        if (section_tiles > 1) {
-            if constexpr (kernel::sections_fit)
-                scan_section<Block>(request, shared, scan, mine.number, section_tiles, beside, tiles);
-        } else {
-            domino_source<KernelRequest, group> source(request, shared.board, beside, tiles);
-            tile_pass(scan, request, mine.number, source);
-        }
+        scan_section<Block>(request, shared, scan, mine.number, section_tiles, beside, tiles);
     }
 }
 

@@ -43,16 +43,16 @@ public:
                 if (tile > 0 && tile + 1 < tiles_)
                     cells_.publish(tile, tile_state::carry, cuda::combine(request_.op, carry, aggregate));
                 board_.put(carry);
-                next_ = counter_.draw().number; // on its way while the tile is stored
             }
         }
         Group::sync(); // read after write: everybody reads the carry
         return board_.entry();
     }
 
-    /// The number of the next tile, after `entry`.
+    /// The number of the next tile, when this one has been stored: a block that held a ticket while it stores would
+    /// keep the aggregate back that others look for.
     __device__ index_type next() {
-        if (Group::is_leader()) board_.next = next_;
+        if (Group::is_leader()) board_.next = counter_.draw().number;
         Group::sync(); // read after write: everybody reads the ticket. It is overwritten after the next tile's barriers
         return board_.next;
     }
@@ -103,7 +103,6 @@ private:
     const ticket_counter& counter_;
     cells<A> cells_;
     index_type tiles_;
-    std::uint32_t next_ = 0; ///< the leader's
 };
 
 template <class Block, class KernelRequest>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The pass over a tile, written once: load, scan the tile, get the carry, combine, store. Grid algorithms differ in
 /// the carry source that they hand in. The two levels meet in three calls:
-///     source.begin(tile)                  by all threads: reads may be started
+///     source.begin(tile)                  by all threads, behind the tile's loads: other reads may be started
 ///     source.publish(tile, aggregate)     by the leader, as early as the tile's aggregate is known
 ///     source.entry(tile, aggregate)       by all threads: what comes before the tile
 #pragma once
@@ -21,8 +21,9 @@ __device__ void tile_pass(Scan& scan, const KernelRequest& request, index_type t
     const index_type left = request.size() - first;
     const int count = left < Scan::elements ? static_cast<int>(left) : Scan::elements;
 
-    source.begin(tile);
     scan.load(request, first, count);
+    __syncwarp(); // begin may be an instruction of whole warps
+    source.begin(tile);
     slot<A> aggregate; // the leader's
     scan.scan(request, [&](const A& known) {
         aggregate.value = known;
@@ -30,7 +31,7 @@ __device__ void tile_pass(Scan& scan, const KernelRequest& request, index_type t
     });
     const tile_entry<A> entry = source.entry(tile, aggregate.value);
     scan.store(request, entry);
-    if (threadIdx.x == 0) store_total(request, first + count, entry.carry, aggregate.value);
+    if (Scan::group::is_leader()) store_total(request, first + count, entry.carry, aggregate.value);
 }
 
 /// How many threads scan a tile, and how many blocks shall fit a multiprocessor.
@@ -38,8 +39,15 @@ template <class Block, class A>
 struct block_shape {
     static constexpr int most = static_cast<int>(shape_for<Block, A>.threads);
     static constexpr int threads = std::min(tuning::tile_threads, most);
+    /// Where the carry of a tile is known before, or does not matter yet: all of a block, or each of its warps.
+    static constexpr bool warp_has_tile = tuning::warp_has_tile<Block, A>();
     static constexpr int rescan_threads = std::min(tuning::rescan_threads<Block>, most);
-    static constexpr int lone_threads = std::min(tuning::lone_threads(sizeof(A)), most);
+    static constexpr int section_threads = warp_has_tile ? tuning::section_warps(sizeof(A)) * warp_size : threads;
+    using rescan_group = std::conditional_t<warp_has_tile, lone_warp<rescan_threads>, thread_group<rescan_threads>>;
+    using section_group = std::conditional_t<warp_has_tile, lone_warp<section_threads>, thread_group<section_threads>>;
+    static constexpr int lone_threads = std::min(tuning::lone_threads<A>(), most);
+    template <class KernelRequest>
+    static constexpr int rescan_blocks_per_multiprocessor = tuning::rescan_blocks_per_multiprocessor<Block, A>();
     template <class KernelRequest>
     static constexpr int blocks_per_multiprocessor = tuning::tile_blocks_per_multiprocessor<Block, A>();
 };
@@ -48,13 +56,52 @@ struct block_shape<block::warp_shuffle, A> {
     static constexpr int row = static_cast<int>(shape_for<block::warp_shuffle, A>.run);
     static constexpr int warps = 64 * std::min(row, warp_size) / warp_size; // that have a row of their own
     static constexpr int threads = std::min(tuning::row_threads, warps* warp_size);
-    static constexpr int rescan_threads = threads;
+    using rescan_group = thread_group<threads>;
+    static constexpr int section_threads = threads;
+    using section_group = thread_group<threads>;
     static constexpr int lone_threads = std::min(tuning::lone_row_threads, warps* warp_size);
+    template <class KernelRequest>
+    static constexpr int rescan_blocks_per_multiprocessor =
+        tuning::row_blocks_per_multiprocessor<A, typename KernelRequest::input_element,
+                                              typename KernelRequest::operator_type>();
     template <class KernelRequest>
     static constexpr int blocks_per_multiprocessor =
         tuning::row_blocks_per_multiprocessor<A, typename KernelRequest::input_element,
                                               typename KernelRequest::operator_type>();
 };
+
+/// By one thread: puts values[0], ..., values[count - 1] behind `sum`, from left to right, and calls visit(i, sum
+/// before values[i]). Values are read a batch ahead, so that a sum waits for the sum before and not for a read.
+template <class Operator, class A, class Visit>
+__device__ A fold_in_order(const Operator& op, A sum, const A* values, int count, Visit visit) {
+    constexpr int batch = tuning::fold_batch(sizeof(A));
+    const int whole = count - count % batch;
+    slot<A> next[batch];
+    if (whole > 0) {
+#pragma unroll
+        for (int i = 0; i < batch; ++i) next[i].value = values[i];
+    }
+#pragma unroll 2 // two sets of registers in turn: moved from one to the other, values would be waited for
+    for (int first = 0; first < whole; first += batch) {
+        slot<A> now[batch];
+#pragma unroll
+        for (int i = 0; i < batch; ++i) now[i].value = next[i].value;
+        const int ahead = first + batch < whole ? first + batch : first; // behind the last batch: any that is there
+#pragma unroll
+        for (int i = 0; i < batch; ++i) next[i].value = values[ahead + i];
+#pragma unroll
+        for (int i = 0; i < batch; ++i) {
+            visit(first + i, sum);
+            sum = polyscan::combine(op, sum, now[i].value);
+        }
+    }
+    for (int i = whole; i < count; ++i) {
+        const A value = values[i];
+        visit(i, sum);
+        sum = polyscan::combine(op, sum, value);
+    }
+    return sum;
+}
 
 /// What the leader tells the other threads once per tile.
 template <class A>
