@@ -159,7 +159,7 @@ class rows_of_size {
 public:
     rows_of_size(const settings& wanted, index_type n)
         : wanted_(wanted), n_(n), in_(static_cast<std::size_t>(n) * 16 + 4096),
-          out_(static_cast<std::size_t>(n) * 16 + 4096) {
+          out_(static_cast<std::size_t>(n) * 16 + 4096), runs_(static_cast<std::size_t>(n) * 5) {
         cpu_.emplace_back(wanted.threads);
         // Small numbers of both signs, as whichever type: the bits of integers, doubles and floats alike.
         // Written by the threads that will read it, where memory has a place.
@@ -171,6 +171,13 @@ public:
         auto* const outputs = out_.at<std::uint32_t>();
 #pragma omp parallel for num_threads(wanted.threads)
         for (index_type i = 0; i < count; ++i) outputs[i] = 0;
+        // Runs of 32 elements on average: their numbers as keys, and 1 where one begins.
+        auto* const keys = runs_.at<std::int32_t>();
+        auto* const flags = runs_.at<std::uint8_t>(static_cast<std::size_t>(n) * 4);
+        for (index_type i = 0, key = 0; i < n; ++i) {
+            flags[i] = i == 0 || (i * 2654435761 >> 20 & 31) == 0 ? 1 : 0;
+            keys[i] = static_cast<std::int32_t>(key += flags[i]);
+        }
         add_all();
     }
 
@@ -253,12 +260,36 @@ private:
                          {}});
     }
 
+    template <class T>
+    void add_segmented(const std::string& name) {
+        const auto n = static_cast<std::size_t>(n_);
+        const auto in = polyscan::counted(in_.at<const T>(), n_);
+        const auto keys = polyscan::counted(runs_.at<const std::int32_t>(), n_);
+        const auto flags = polyscan::counted(runs_.at<const std::uint8_t>(n * 4), n_);
+        T* const out = out_.at<T>();
+        if (wanted(name + " segmented"))
+            rows_.push_back(
+                {name + " segmented",
+                 move_roof(sizeof(T) + 1, sizeof(T)),
+                 static_cast<double>(n * (2 * sizeof(T) + 1)),
+                 [=, this] { polyscan::inclusive_segmented_scan(cpu_.front(), in, polyscan::head_flags(flags), out); },
+                 {},
+                 {}});
+        if (wanted(name + " by key"))
+            rows_.push_back({name + " by key",
+                             move_roof(sizeof(T) + 4, sizeof(T)),
+                             static_cast<double>(n * (2 * sizeof(T) + 4)),
+                             [=, this] { polyscan::inclusive_scan_by_key(cpu_.front(), keys, in, out); },
+                             {},
+                             {}});
+    }
+
     void add_all();
 
     const settings& wanted_;
     index_type count_ = 0;
     index_type n_;
-    memory in_, out_;
+    memory in_, out_, runs_;
     std::vector<polyscan::openmp::backend> cpu_;
     std::vector<row> rows_;
 };
@@ -321,6 +352,8 @@ void rows_of_size::add_all() {
     });
     add_selection<std::int32_t>("int32 unique", 4,
                                 [](auto& cpu, auto in, auto* out, index_type* count) { unique(cpu, in, out, count); });
+    add_segmented<std::int32_t>("int32");
+    add_segmented<float>("float");
     add<float, float>("float kogge_stone", under(policy<grid::prefix_server, block::kogge_stone>{}));
     add<float, float>("float brent_kung", under(policy<grid::prefix_server, block::brent_kung>{}));
     add<float, float>("float coarse", under(policy<grid::prefix_server, block::coarse>{}));
