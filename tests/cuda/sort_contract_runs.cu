@@ -10,6 +10,21 @@ std::size_t sort_workspace_bytes_float_uint64(index_type n) {
     return cuda::radix_sort_workspace_bytes<float, std::uint64_t>(n);
 }
 
+namespace {
+struct is_even {
+    __host__ __device__ bool operator()(std::int32_t value) const { return value % 2 == 0; }
+};
+} // namespace
+
+void copy_even(cuda::backend& backend, const std::int32_t* in, index_type n, std::int32_t* out, index_type* count) {
+    copy_if(backend, counted(in, n), out, count, is_even{});
+}
+void partition_even(cuda::backend& backend, const std::int32_t* in, index_type n, std::int32_t* out,
+                    index_type* count) {
+    partition(backend, counted(in, n), out, count, is_even{});
+}
+std::size_t select_workspace_bytes_int32(index_type n) { return cuda::select_workspace_bytes<std::int32_t>(n); }
+
 void cub_sort(const std::uint32_t* keys, std::uint32_t* keys_out, const std::uint32_t* values,
               std::uint32_t* values_out, index_type n, bool descending) {
     void* scratch = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sorts and histograms on the CUDA backend: graphs, workspace, few blocks, scans in between, CUB as the judge. Where
-/// there is no device, every test is skipped and says so.
+/// Sorts, histograms and selections on the CUDA backend: graphs, workspace, few blocks, scans in between, CUB as the
+/// judge. Where there is no device, every test is skipped and says so.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -11,6 +11,7 @@
 #include "closing_line.hpp"
 #include "cuda/backend_cuda.hpp"
 #include "inputs.hpp"
+#include "needs_device.hpp"
 #include "sort.hpp"
 #include "sort_contract_runs.hpp"
 
@@ -18,19 +19,6 @@ namespace polyscan::test {
 namespace {
 
 using uint32 = std::uint32_t;
-
-int skipped_tests = 0;
-
-bool no_device() {
-    const availability here = cuda::backend().available();
-    if (!here) {
-        ++skipped_tests;
-        MESSAGE("skipped: ", here.reason);
-    }
-    return !here;
-}
-#define NEEDS_DEVICE()                                                                                                 \
-    if (no_device()) return
 
 std::vector<uint32> numbers(index_type n, std::uint64_t seed, uint32 mask = ~uint32{0}) {
     std::vector<uint32> x;
@@ -164,13 +152,52 @@ TEST_CASE("the caller's workspace, at every alignment, and too little of it") {
     }
 }
 
+TEST_CASE("selections and partitions in the caller's workspace, at every alignment, and too little of it") {
+    NEEDS_DEVICE();
+    cuda::backend on;
+    const index_type n = 123'457;
+    const std::size_t bytes = select_workspace_bytes_int32(n);
+    const auto is_even = [](std::int32_t value) { return value % 2 == 0; };
+    std::vector<std::int32_t> x;
+    for (index_type i = 0; i < n; ++i) x.push_back(static_cast<std::int32_t>(random_bits(5, i)));
+    std::vector<std::int32_t> right = x;
+    const index_type evens = std::stable_partition(right.begin(), right.end(), is_even) - right.begin();
+    cuda::buffer<std::int32_t> in(n), out(n);
+    cuda::buffer<index_type> count(1);
+    on.copy_to_device(in.data(), x.data(), n);
+    for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{127}}) {
+        CAPTURE(shift);
+        cuda::buffer<unsigned char> memory(static_cast<index_type>(bytes + shift + 64));
+        cuda::check(cudaMemset(memory.data(), 0xff, bytes + shift + 64), "cudaMemset");
+        on.set_workspace(memory.data() + shift, bytes);
+        CHECK_THROWS_AS(copy_even(on, in.data(), n, out.data(), count.data()), std::invalid_argument);
+        on.initialise_workspace();
+        for (const bool all : {false, true, false, true}) {
+            CAPTURE(all);
+            (all ? partition_even : copy_even)(on, in.data(), n, out.data(), count.data());
+            index_type number = 0;
+            on.copy_to_host(&number, count.data(), 1);
+            CHECK(number == evens);
+            std::vector<std::int32_t> found(static_cast<std::size_t>(all ? n : evens));
+            on.copy_to_host(found.data(), out.data(), static_cast<index_type>(found.size()));
+            CHECK(std::equal(found.begin(), found.end(), right.begin()));
+        }
+        std::vector<unsigned char> behind(64);
+        on.copy_to_host(behind.data(), memory.data() + shift + bytes, 64);
+        CHECK(std::all_of(behind.begin(), behind.end(), [](unsigned char byte) { return byte == 0xff; }));
+        // (It throws before anything is read.)
+        CHECK_THROWS_AS(copy_even(on, in.data(), 4 * n, out.data(), count.data()), std::invalid_argument);
+        on.set_workspace(nullptr, 0);
+    }
+}
+
 TEST_CASE("few blocks are enough: 1, 2, 3, 5, 31; sorts after sorts of other lengths") {
     NEEDS_DEVICE();
     for (const int blocks : {1, 2, 3, 5, 31, 0}) {
         CAPTURE(blocks);
         cuda::backend on = backend_under_test::make(blocks);
         std::uint64_t seed = 0;
-        for (const index_type n : {300'000, 7'169, 80'001, 300'000}) {
+        for (const index_type n : {300'000, 10'241, 80'001, 300'000}) {
             CAPTURE(n);
             experiment e(on, n, ++seed);
             e.start();

@@ -75,7 +75,8 @@ inline constexpr bool has_reduce =
     std::is_same_v<typename Policy::block_type, block::warp_shuffle> &&
     !std::is_same_v<typename Policy::grid_type, grid::three_pass> && sizeof(typename Request::accumulator_type) <= 16;
 
-/// Selections that have a kernel of their own (select.cuh): of elements that are copied like bytes, up to 16 of them.
+/// Selections and partitions that have a kernel of their own (select.cuh): of elements that are copied like bytes, up
+/// to 16 of them.
 template <class Request>
 inline constexpr bool has_select = [] {
     using element = std::remove_cvref_t<decltype(std::declval<const Request&>().in[0])>;
@@ -119,10 +120,13 @@ public:
     template <scan_policy Policy, class Request>
         requires(has_reduce<Policy, Request>)
     void reduce(const Request& request);
-    /// Compaction. (Defined for the CUDA compiler.)
+    /// Compaction, and a stable partition. (Defined for the CUDA compiler.)
     template <class Request>
         requires(has_select<Request>)
     void select(const Request& request);
+    template <class Request>
+        requires(has_select<Request>)
+    void partition(const Request& request);
 
     // Verbs beside scan, and what others of them are made of. (Defined for the CUDA compiler.)
     template <class Key, class Value>

@@ -112,11 +112,10 @@ fold_partial_tile(const KernelRequest& request, index_type first, int count,
     }
 }
 
-/// The left fold of values first, ..., end - 1, at least one, behind `before`, in batches: a sum waits for the sum
-/// before it and not for a read. `first` is the beginning of a batch.
+/// The left fold of the first `count` values, at least one, behind `before`, in batches: a sum waits for the sum before
+/// it and not for a read.
 template <class Operator, class A, int N>
-__device__ A fold_values(const Operator& op, const maybe<A>& before, const shared_array<A, N>& values, int first,
-                         int end) {
+__device__ A fold_values(const Operator& op, const maybe<A>& before, const shared_array<A, N>& values, int count) {
     constexpr int batch = tuning::fold_batch(sizeof(A));
     constexpr bool in_words = batch * sizeof(A) % sizeof(uint4) == 0;
     struct alignas(in_words ? sizeof(uint4) : alignof(A)) batch_values {
@@ -124,20 +123,20 @@ __device__ A fold_values(const Operator& op, const maybe<A>& before, const share
     };
     const auto read = [&](int i) { return *reinterpret_cast<const batch_values*>(&values[i]); };
     slot<A> sum;
+    int done = 0; // at the beginning of a batch
     if (before.present) {
         sum.value = before.place.value;
     } else {
-        sum.value = values[first];
-        int i = first + 1;
-        first = first + batch < end ? first + batch : end;
+        sum.value = values[0];
+        done = batch < count ? batch : count;
 #pragma unroll 1
-        for (; i < first; ++i) sum.value = polyscan::combine(op, sum.value, A(values[i]));
+        for (int i = 1; i < done; ++i) sum.value = polyscan::combine(op, sum.value, A(values[i]));
     }
-    if (first + batch <= end) {
-        batch_values next = read(first);
-        for (first += batch; first + batch <= end; first += batch) {
+    if (done + batch <= count) {
+        batch_values next = read(done);
+        for (done += batch; done + batch <= count; done += batch) {
             const batch_values now = next;
-            next = read(first);
+            next = read(done);
 #pragma unroll
             for (int i = 0; i < batch; ++i) sum.value = polyscan::combine(op, sum.value, now.of[i].value);
         }
@@ -145,12 +144,12 @@ __device__ A fold_values(const Operator& op, const maybe<A>& before, const share
         for (int i = 0; i < batch; ++i) sum.value = polyscan::combine(op, sum.value, next.of[i].value);
     }
 #pragma unroll 1
-    for (; first < end; ++first) sum.value = polyscan::combine(op, sum.value, A(values[first]));
+    for (; done < count; ++done) sum.value = polyscan::combine(op, sum.value, A(values[done]));
     return sum.value;
 }
 
-/// By one warp: all aggregates in order, a window at a time, as far as they are there. Whoever publishes one has drawn
-/// its ticket and waits for nobody.
+/// By one warp: all aggregates in order, as far as they are there. Whoever publishes one has drawn its ticket and waits
+/// for nobody.
 template <class KernelRequest>
 __device__ void fold_aggregates(const KernelRequest& request, const cells<typename KernelRequest::accumulator_type>& of,
                                 index_type tiles, typename reduce_kernel<KernelRequest>::shared& shared) {
@@ -159,8 +158,7 @@ __device__ void fold_aggregates(const KernelRequest& request, const cells<typena
     constexpr int each = kernel::window / warp_size;
     constexpr bool exact = exactly_associative<typename KernelRequest::operator_type, A>;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
-    // Cell k of the lane in a window. Where any order of association has the same bits, a lane has neighbours, which it
-    // folds by itself.
+    // The lane's cell k of a window. Where every order of association gives the same bits, a lane has neighbours.
     const auto place = [&](int k) { return exact ? lane * each + k : k * warp_size + lane; };
     typename cells<A>::image seen[each];
     const auto fetch = [&](index_type first) {
@@ -172,47 +170,33 @@ __device__ void fold_aggregates(const KernelRequest& request, const cells<typena
     };
     maybe<A> sum = request.init;
     fetch(0);
-    index_type first = 0;
-    if constexpr (exact) {
-        for (; first + kernel::window <= tiles; first += kernel::window) {
-            slot<A> value[each];
-            for (;;) {
-                bool known = true;
+    for (index_type first = 0; first < tiles;) {
+        slot<A> value[each];
+        int reached = kernel::window; // the first that is missing
 #pragma unroll
-                for (int k = 0; k < each; ++k) known = (of.decode(seen[k], value[k]) != tile_state::empty) && known;
-                if (__all_sync(whole_warp, known)) break;
-                fetch(first);
+        for (int k = each - 1; k >= 0; --k) {
+            const bool known = of.decode(seen[k], value[k]) != tile_state::empty;
+            if (known) shared.aggregates[place(k)] = value[k].value;
+            if constexpr (exact) {
+                if (!known) reached = place(k);
+            } else {
+                const unsigned missing = ~__ballot_sync(whole_warp, known);
+                if (missing != 0) reached = k * warp_size + __ffs(static_cast<int>(missing)) - 1;
             }
-            fetch(first + kernel::window); // on its way while these are folded
+        }
+        if constexpr (exact) reached = __reduce_min_sync(whole_warp, reached);
+        // Whole batches, but at the end.
+        const index_type left = tiles - first;
+        reached = reached < left ? reached / kernel::batch * kernel::batch : static_cast<int>(left);
+        fetch(first + reached); // the next ones are on their way while these are folded
+        if (exact && reached == kernel::window) {
             sum.set(cuda::combine(request.op, sum, fold_lanes<warp_size>(request.op, fold_run(request.op, value))));
-        }
-    }
-    for (; first < tiles; first += kernel::window) {
-        const int count = tiles - first < kernel::window ? static_cast<int>(tiles - first) : kernel::window;
-        for (int done = 0; done < count;) {
-            // The first that is missing.
-            int reached = kernel::window;
-#pragma unroll
-            for (int k = each - 1; k >= 0; --k) {
-                slot<A> value;
-                const bool known = of.decode(seen[k], value) != tile_state::empty;
-                if (known) shared.aggregates[place(k)] = value.value;
-                if constexpr (exact) {
-                    if (!known) reached = place(k);
-                } else {
-                    const unsigned missing = ~__ballot_sync(whole_warp, known);
-                    if (missing != 0) reached = k * warp_size + __ffs(static_cast<int>(missing)) - 1;
-                }
-            }
-            if constexpr (exact) reached = __reduce_min_sync(whole_warp, reached);
-            // Whole batches, but at the end.
-            reached = reached >= count ? count : reached / kernel::batch * kernel::batch;
-            fetch(reached == count ? first + kernel::window : first); // on its way while these are folded
-            __syncwarp();                                             // read after write: every lane reads all of them
-            if (reached > done) sum.set(fold_values(request.op, sum, shared.aggregates, done, reached));
+        } else if (reached > 0) {
+            __syncwarp(); // read after write: every lane reads all of them
+            sum.set(fold_values(request.op, sum, shared.aggregates, reached));
             __syncwarp(); // write after read: the next ones take their places
-            done = reached > done ? reached : done;
         }
+        first += reached;
     }
     if (lane == 0 && request.total != nullptr) *request.total = sum.place.value;
 }
@@ -245,8 +229,7 @@ __global__ void __launch_bounds__(reduce_kernel<KernelRequest>::threads, tuning:
     }
     const auto publish = [&](index_type tile, int count, int turn) {
         const int rows = (count + kernel::row - 1) / kernel::row;
-        aggregates.publish(tile, tile_state::aggregate,
-                           fold_values(request.op, maybe<A>(), shared.totals[turn], 0, rows));
+        aggregates.publish(tile, tile_state::aggregate, fold_values(request.op, maybe<A>(), shared.totals[turn], rows));
     };
     int turn = 0;
     index_type before = -1; // the tile whose rows have been folded, but not their totals

@@ -76,16 +76,21 @@ constexpr int row_blocks_per_multiprocessor() {
 }
 
 /// reduce: blocks of `row_threads` threads and a folding warp that shall fit one multiprocessor, each with a tile of 32
-/// KiB on its way. 2 / 3 took 67.8 / 72.5 us for 2^26 floats: more blocks read no faster, and take the folding warp's
-/// turns.
+/// KiB on its way. 2 / 3 took 67.6 / 73.8 us for 2^26 floats: more blocks read no faster, and take turns from the
+/// folding warp.
 inline constexpr int reduce_blocks_per_multiprocessor = 2;
-/// Aggregates that a lane of the folding warp reads at once.
-constexpr int reduce_cells_at_once(std::size_t bytes) { return bytes <= 8 ? 4 : 1; }
+/// Aggregates that a lane of the folding warp reads at once: 4 / 8 / 16 took 67.6 / 67.4 / 68.2 us for 2^26
+/// floats, 66.2 / 67.2 / 70.2 us for as many integers, 106 / 91 / 84 us for 2^25 doubles, where 16 do not fit the
+/// registers.
+constexpr int reduce_cells_at_once(std::size_t bytes) { return bytes <= 4 ? 4 : bytes <= 8 ? 8 : 2; }
 
-/// Compaction: threads of a block, and elements of a thread, which wait in its registers while they are counted. 16 KiB
-/// of them leave through shared memory; several blocks cover the time that a look back takes.
+/// Compaction: threads of a block, and elements of a thread, which wait in its registers for what is selected before
+/// them in their warp. By elements and blocks that shall fit a multiprocessor, 2^26 int32 of which half are selected
+/// took: 16 and 6: 157 us; 20 and 6: 146; 24 and 5: 144; 24 and 4: 168; 32 and 4: 146. More blocks leave too few
+/// registers where elements are larger, or others leave too.
 inline constexpr int select_threads = 256;
-constexpr int select_elements(std::size_t bytes) { return bytes <= 4 ? 16 : bytes <= 8 ? 8 : 4; }
+constexpr int select_elements(std::size_t bytes) { return bytes <= 4 ? 24 : bytes <= 8 ? 12 : 6; }
+constexpr int select_blocks(std::size_t bytes, bool both) { return bytes > 4 || both ? 4 : 5; }
 
 /// domino: warps of a block where each has a tile of its own: 8 / 12 / 16 took 1963 / 1942 / 1899 us for 2^28 floats;
 /// 16 leave too few registers for other types than float, and 12 for 8-byte ones.
