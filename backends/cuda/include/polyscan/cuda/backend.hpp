@@ -120,10 +120,11 @@ public:
     template <scan_policy Policy, class Request>
         requires(has_reduce<Policy, Request>)
     void reduce(const Request& request);
-    /// Compaction, and a stable partition. (Defined for the CUDA compiler.)
+    /// Compaction. (Defined for the CUDA compiler.)
     template <class Request>
         requires(has_select<Request>)
     void select(const Request& request);
+    /// A stable partition. (Defined for the CUDA compiler.)
     template <class Request>
         requires(has_select<Request>)
     void partition(const Request& request);
