@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The roles of the CUDA backend's pipeline (grid/prefix_pipeline.cuh) against each other, under random schedules.
+"""The roles of the CUDA backend's pipeline (grid/prefix_pipeline.cuh) against each other, under random schedules; and
+blocks of one tile each (grid/few_tiles.cuh).
 
 Each role is a generator that yields the condition that it waits for; between two yields it runs undisturbed. Barriers
 count arrivals and tell phases apart by parity alone, as those in shared memory do. Every schedule must scan every tile
-exactly once, hand over what belongs together, and end, with any number of resident blocks. Then each wait is left out
-in turn (a mutant), and some schedule must go wrong.
+exactly once, hand over what belongs together, and end, with any number of resident blocks, whichever start first. Then
+each wait is left out in turn, or a tile is not drawn (a mutant), and some schedule must go wrong.
 
     pipeline_protocol_test.py [SCHEDULES [MUTANT]]
 """
@@ -42,13 +43,13 @@ class Barrier:
 
 
 class Ring:
-    def __init__(self, places):
-        self.places, self.at, self.parity = places, 0, 0
+    def __init__(self, places, first=0):
+        self.places, self.at, self.parity = places, first, 0
 
-    def advance(self):
-        self.at += 1
-        if self.at == self.places:
-            self.at, self.parity = 0, self.parity ^ 1
+    def advance(self, by=1):
+        self.at += by
+        if self.at >= self.places:
+            self.at, self.parity = self.at - self.places, self.parity ^ 1
 
 
 class Grid:
@@ -58,7 +59,9 @@ class Grid:
         self.tiles = rng.choice([0, 1, 2, 3, 5, 8, 13, 30, 60])
         self.stages = rng.choice([2, 3, 6])
         self.in_flight = rng.choice([2, 4])
+        self.publishers = rng.choice([1, 2])  # they take tiles in turn
         self.early = rng.choice([0, 1])  # tuning::frees_stage_early
+        self.each = rng.random() < 0.2  # few tiles: a block for each
         self.reducers, self.scanners = rng.choice([1, 2]), rng.choice([1, 2, 3])
         self.counter = 0
         self.aggregates, self.carries, self.stored = set(), set(), {}
@@ -77,7 +80,7 @@ class Grid:
                    "freed": Barrier(self.scanners), "offsets": None} for _ in range(self.stages)]
         visits = [{"tile": None, "carry": None, "loaded": Barrier(1), "carried": Barrier(1)}
                   for _ in range(self.stages + self.early)]
-        rings = lambda: (Ring(self.stages), Ring(len(visits)))
+        rings = lambda first=0: (Ring(self.stages, first), Ring(len(visits), first))
 
         def load():
             s, v = rings()
@@ -131,8 +134,8 @@ class Grid:
                 s.advance()
                 v.advance()
 
-        def publish():
-            s, v = rings()
+        def publish(me):
+            s, v = rings(me)
             while True:
                 yield lambda: visits[v.at]["loaded"].ended(v.parity)
                 tile = visits[v.at]["tile"]
@@ -147,8 +150,8 @@ class Grid:
                 stages[s.at]["offsets"] = tile
                 yield lambda: True
                 stages[s.at]["placed"].arrive()
-                s.advance()
-                v.advance()
+                s.advance(self.publishers)
+                v.advance(self.publishers)
 
         def fetch(lane):
             parity = 0
@@ -187,13 +190,23 @@ class Grid:
                 s.advance()
                 v.advance()
 
-        return ([load(), publish()] + [reduce() for _ in range(self.reducers)] +
+        return ([load()] + [publish(k) for k in range(self.publishers)] + [reduce() for _ in range(self.reducers)] +
                 [fetch(lane) for lane in range(len(visits))] + [scan(k) for k in range(self.scanners)])
+
+    def block_of_one(self, index):
+        """All that waits in a block of grid/few_tiles.cuh."""
+        tile = index if self.mutant == "few tiles: drawn" else self.draw()
+        yield lambda: True
+        self.aggregates.add(tile)
+        before = lambda: all(t in self.aggregates for t in range(tile))
+        yield self.wait("few tiles: the cells before", before)
+        expect(before(), "few tiles: an aggregate is missing")
+        self.stored[tile] = list(range(self.scanners))
 
     def server(self):
         needed = self.tiles - 1
-        groups = [{"first": None, "folded_first": None, "filled": Barrier(1), "folded": Barrier(1), "done": 0}
-                  for _ in range(GATHERERS)]
+        groups = [{"first": None, "before": None, "filled": Barrier(1), "reached": Barrier(1), "folded": Barrier(1),
+                   "done": 0} for _ in range(GATHERERS)]
 
         def gather(me):
             mine, parity = groups[me], 0
@@ -204,11 +217,12 @@ class Grid:
                 expect(all(first + i in self.aggregates for i in range(size)), "gather: an aggregate is missing")
                 mine["first"] = first
                 mine["filled"].arrive()
-                yield self.wait("gather: folded", lambda: mine["folded"].ended(parity))
-                expect(mine["folded_first"] == first, "gather: carries of another group")
+                yield self.wait("gather: reached", lambda: mine["reached"].ended(parity))
+                expect(mine["before"] == first, "gather: the sum before another group")
                 for i in range(mine["done"], size):
                     self.carries.add(first + i + 1)
                     yield lambda: True
+                yield self.wait("gather: folded", lambda: mine["folded"].ended(parity))
                 parity ^= 1
 
         def fold():
@@ -223,8 +237,11 @@ class Grid:
                         done += 1
                         self.carries.add(first + done)
                     yield lambda: True
-                expect(mine["first"] == first, "fold: another group's aggregates")
-                mine["folded_first"], mine["done"] = first, done
+                mine["before"], mine["done"] = first, done
+                mine["reached"].arrive()
+                for _ in range(size):
+                    yield lambda: True
+                    expect(mine["first"] == first, "fold: another group's aggregates")
                 mine["folded"].arrive()
                 turn += 1
                 if turn == GATHERERS:
@@ -238,7 +255,11 @@ def run(seed, mutant):
     """What went wrong under this schedule, or None."""
     rng = random.Random(seed)
     grid = Grid(rng, mutant)
-    waiting = [grid.block() for _ in range(grid.blocks)]
+    if grid.each:
+        waiting = [[grid.block_of_one(tile)] for tile in range(grid.tiles)]
+        rng.shuffle(waiting)
+    else:
+        waiting = [grid.block() for _ in range(grid.blocks)]
     live, conditions = [], {}
 
     def add(role):
@@ -250,14 +271,14 @@ def run(seed, mutant):
 
     try:
         for _ in range(rng.randint(1, grid.blocks)):  # others start when these have ended
-            for role in waiting.pop():
+            for role in waiting.pop() if waiting else []:
                 add(role)
         idle = 0
         while live or waiting:
             for role in grid.new_roles:
                 add(role)
             grid.new_roles.clear()
-            if not live:
+            if not live or grid.each and len(live) < grid.blocks and waiting:
                 for role in waiting.pop():
                     add(role)
                 continue
@@ -286,7 +307,7 @@ def run(seed, mutant):
 
 MUTANTS = ["load: freed", "load: freed at the end", "load: carried at the end", "reduce: loaded", "publish: reduced",
            "fetch: the carry's cell", "scan: loaded", "scan: placed", "scan: carried", "gather: the aggregates' cells",
-           "gather: folded", "fold: filled", "fold: parts"]
+           "gather: reached", "gather: folded", "fold: filled", "fold: parts", "few tiles: drawn", "few tiles: the cells before"]
 
 
 def main():

@@ -26,6 +26,14 @@ __device__ inline std::uint32_t shared_address(const void* p) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
+/// Arrivals that a warp makes at a barrier: one lane's, after all lanes have met. racecheck of compute-sanitizer orders
+/// what a thread did before its own arrival, and nothing else; for it, every lane arrives.
+#ifdef POLYSCAN_EVERY_LANE_ARRIVES
+inline constexpr unsigned warp_arrivals = warp_size;
+#else
+inline constexpr unsigned warp_arrivals = 1;
+#endif
+
 /// A barrier in shared memory: its phase ends when as many arrivals have come as `begin` said, and the next one starts.
 /// Whoever waits for the end of a phase sees what was written before the arrivals (release and acquire in the block).
 class phase_barrier {
@@ -37,6 +45,11 @@ public:
     __device__ void arrive() {
         asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(shared_address(&word_))
                      : "memory");
+    }
+    /// By a whole warp, `warp_arrivals` times: for what each of its lanes has read or written.
+    __device__ void arrive_warp() {
+        __syncwarp(); // the arriving lane speaks for all
+        if (threadIdx.x % warp_size < warp_arrivals) arrive();
     }
     /// Phases are numbered 0, 1, 2, ...; `parity` is that of the phase whose end is asked for.
     __device__ bool has_ended(unsigned parity) const {
@@ -72,7 +85,7 @@ private:
 
 /// Arrivals that one `start_copy` makes.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-inline constexpr unsigned copy_arrivals = 1;
+inline constexpr unsigned copy_arrivals = warp_arrivals;
 #else
 inline constexpr unsigned copy_arrivals = warp_size;
 #endif
@@ -88,6 +101,7 @@ __device__ inline void start_copy(void* to, const void* from, unsigned bytes, ph
     const unsigned lane = threadIdx.x % warp_size;
 #if __CUDA_ARCH__ >= 900
     __syncwarp(); // read after write: what other lanes wrote is published by lane 0's arrival
+    if (lane > 0 && lane < copy_arrivals) landed.arrive();
     if (lane == 0) {
         asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(
                          shared_address(&landed.word_)),
@@ -175,6 +189,18 @@ __device__ inline void wait_for_earlier_launch() {
 #endif
 }
 constexpr bool has_overlap(int compiled_for) { return compiled_for >= 90; }
+
+/// Fetches `bytes` from `from` on into the L2 cache, both multiples of 16. By one warp; a hint.
+__device__ inline void prefetch_to_l2(const void* from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x % warp_size == 0 && bytes > 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#else
+    constexpr unsigned line = 128;
+    for (unsigned at = threadIdx.x % warp_size * line; at < bytes; at += warp_size * line)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char*>(from) + at));
+#endif
+}
 
 /// Fetches the line of `address` into the L2 cache, to stay there.
 __device__ inline void prefetch_to_l2(const void* address) {

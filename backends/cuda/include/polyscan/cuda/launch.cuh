@@ -49,6 +49,7 @@ public:
     }
     /// The code that runs of the kernel knows clusters.
     bool has_clusters(const void* kernel) { return arch::has_clusters(facts(kernel).compiled_for); }
+    int multiprocessors() { return backend_.multiprocessors(); }
     /// Tests ask for few blocks.
     bool limits_blocks() const { return backend_.hooks().most_blocks > 0; }
 

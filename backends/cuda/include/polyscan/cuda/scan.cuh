@@ -38,10 +38,10 @@ template <class Policy, class Request>
 constexpr std::size_t call_bytes(index_type n) {
     using A = typename Request::accumulator_type;
     using grid_type = typename Policy::grid_type;
-    index_type tiles = ceil_div(n, shape_for<typename Policy::block_type, A>.elements());
-    if constexpr (std::is_same_v<Policy, policy<grid::prefix_server, block::warp_shuffle>> && has_pipeline<Request>)
-        tiles = ceil_div(n, pipeline_shape<kernel_request<Request>>::elements);
-    if constexpr (std::is_same_v<grid_type, grid::single_block>) {
+    const index_type tiles = ceil_div(n, shape_for<typename Policy::block_type, A>.elements());
+    if constexpr (std::is_same_v<Policy, policy<grid::prefix_server, block::warp_shuffle>> && has_pipeline<Request>) {
+        return launcher::region_bytes<A>(pipeline_cells<Request>(n));
+    } else if constexpr (std::is_same_v<grid_type, grid::single_block>) {
         return 0;
     } else if constexpr (std::is_same_v<grid_type, grid::three_pass>) {
         return three_pass_scratch<A>::template bytes<typename Policy::block_type>(n);

@@ -126,12 +126,20 @@ inline constexpr int heavy = 5;
 /// Warps that reduce: 8 / 4 took 524 / 523 us. Each takes registers from all.
 constexpr int pipeline_reduce_warps(int registers) { return registers < heavy ? 4 : 2; }
 /// Warps that gather groups of aggregates in turn. A turn takes about three ways through the L2 cache: 2 / 3 / 4 took
-/// 534 / 524 / 526 us. Small tiles come faster.
-constexpr int pipeline_gather_warps(int registers, int traffic) {
-    if (registers >= heavy) return 2; // 16 warps a block leave 128 registers a thread
+/// 534 / 524 / 526 us. Small tiles come faster: structs of 24 bytes, 1 GiB, 2 / 5 took 962 / 688 us.
+constexpr int pipeline_gather_warps(int registers, int traffic, bool exact) {
+    if (registers >= heavy) return exact ? 2 : 5; // 16 or 20 warps a block leave 128 or 96 registers a thread
     if (traffic < 40 * 1024) return 6;
+    if (registers == 3 && !exact) return 5;
     return registers == 2 ? 3 : 4; // three tiles of 8-byte values just fit 99 KiB
 }
+/// Warps that publish aggregates: one lane folds the 64 totals of a tile. Structs of 12 bytes, 1 GiB, 1 / 2 took 625 /
+/// 589 us.
+constexpr int pipeline_publish_warps(int registers, bool exact) {
+    return (registers == 3 || registers >= heavy) && !exact ? 2 : 1;
+}
+/// Values that the folding warp reads ahead. Structs of 40 bytes, 1 GiB, 2 / 6 took 1060 / 982 us.
+constexpr int server_fold_batch(std::size_t bytes) { return bytes <= 8 ? 8 : bytes <= 16 ? 4 : 6; }
 /// The server's block looks this often whether the others still take tiles.
 inline constexpr unsigned server_looks_every_ns = 2000;
 /// Tiles in shared memory, where there is room: 3 / 4 / 5 / 6 took 556 / 529 / 520 / 520 us. More where a tile moves
@@ -146,10 +154,10 @@ inline constexpr int prefetched_groups = 12;
 /// Looks (some 20 ns each) for a whole group before the server publishes a part of it.
 inline constexpr int looks_before_part = 64;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
-/// for packed structs, which are unpacked, 16 for large values, whose shuffles take as many again), and 32 elements.
-/// And registers that it shuffles at once.
+/// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
+/// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. And registers that it shuffles at once.
 constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run) {
-    const int room = value_registers >= heavy ? 16 : packed_structs ? 24 : 40;
+    const int room = value_registers >= heavy || packed_structs ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }
 inline constexpr int shuffled_registers = 8;
@@ -165,6 +173,12 @@ inline constexpr bool frees_stage_early = true;
 /// Tiles that are scanned by blocks of one cluster instead: the 8 blocks that every device with clusters can hold.
 /// 256 KiB, pipeline / cluster: float 7.2 / 5.3 us, int32 7.1 / 5.5, double 6.8 / 5.5.
 inline constexpr int most_tiles_in_cluster = 8;
+/// A block for each tile, too, where there are at most as many tiles as multiprocessors, or this many: each folds what
+/// is before its tile. 4 MiB, launches back to back, pipeline / this: float 10.5 / 6.1 us, int32 9.3 / 6.1; launches
+/// that overlap save 1.9 us of that.
+inline constexpr int most_tiles_each = 256;
+/// Aggregates that a lane waits for at once.
+inline constexpr int aggregates_awaited = 4;
 /// Larger accumulators go the simple way.
 inline constexpr std::size_t largest_pipelined = 40;
 

@@ -40,7 +40,8 @@ public:
         first_ = first;
         count_ = count;
         left_ = count - place(0);
-        if (count == elements) {
+        whole_ = (Group::warp() + 1) * (steps * step) <= count;
+        if (whole_) {
 #pragma unroll
             for (int k = 0; k < steps; ++k) request.load_run(first + place(k), v_[k]);
         } else {
@@ -54,7 +55,7 @@ public:
 
     template <class Publish>
     __device__ void scan(const KernelRequest& request, Publish publish) {
-        if (count_ == elements)
+        if (whole_)
             scan_rows<true>(request.op);
         else
             scan_rows<false>(request.op);
@@ -62,7 +63,7 @@ public:
         if (Group::is_leader()) publish(fold_totals(request.op));
         Group::sync();                            // read after write: everybody reads the leader's offsets
         if constexpr (!regroups<KernelRequest>) { // else store() does it, with the carry
-            if (count_ == elements)
+            if (whole_)
                 put_offsets_before<true>(request.op);
             else
                 put_offsets_before<false>(request.op);
@@ -70,7 +71,7 @@ public:
     }
 
     __device__ void store(const KernelRequest& request, const tile_entry<A>& entry) {
-        if (count_ == elements)
+        if (whole_)
             store_rows<true>(request, entry);
         else
             store_rows<false>(request, entry);
@@ -243,7 +244,8 @@ private:
     slot<A> v_[steps][run];
     index_type first_ = 0;
     int count_ = 0;
-    int left_ = 0; ///< of the tile from this lane's first element on
+    bool whole_ = false; ///< all elements of this warp's rows exist
+    int left_ = 0;       ///< of the tile from this lane's first element on
 };
 
 } // namespace polyscan::cuda

@@ -4,7 +4,7 @@
 ///
 ///     load      draws a tile and starts its copy to shared memory        1 warp
 ///     reduce    row totals of a tile                                     several
-///     publish   row offsets, and the tile's aggregate to the server      1
+///     publish   row offsets, and the tile's aggregate to the server      1, or 2 in turn
 ///     server    folds all aggregates, hands out carries                  several, in the block that drew tile 0
 ///     fetch     waits for the carries of this block's tiles              1
 ///     scan      rows, offsets, carry; stores                             several
@@ -77,12 +77,19 @@ struct shared_value {
     }
 };
 
-/// 32 aggregates on their way from a gatherer to the folding warp, and their carries on the way back.
+/// 32 aggregates on their way from a gatherer to the folding warp, and what is before them on the way back. (Of an
+/// exact operator: sums in the group.) Barriers, of which each ends a phase in each turn of the gatherer:
+///
+///     filled     the values are there                            gather -> fold
+///     reached    the sum before the group is there               fold -> gather
+///     folded     nobody but the gatherer reads the values        fold -> gather
 template <class A>
 struct gathered_group {
     shared_value<A> value[warp_size];
-    arch::phase_barrier filled, folded;
-    int done; ///< carries that are published already
+    shared_value<A> before;
+    arch::phase_barrier filled, reached, folded;
+    int done;            ///< carries that are published already
+    bool before_present; ///< false: nothing is before the group
 };
 
 /// The geometry of a tile and of the block that scans it.
@@ -112,11 +119,20 @@ struct pipeline_shape {
     using value = std::conditional_t<widens, wide, A>;
     /// A lane with one element has nothing to regroup.
     static constexpr bool regroups = exact && run > 1;
+    /// Where regrouping changes no bit, tiles may start anywhere. Those of small outputs, which would have to be
+    /// shifted by parts of words, start where outputs fill whole lines. The elements before that are a short tile of
+    /// their own, the first one.
+    static constexpr bool aligns_outputs = regroups && KernelRequest::writes_memory &&
+                                           packed_run<Out, run>::has_words && sizeof(Out) < sizeof(std::uint32_t);
+    static constexpr unsigned line = 128;
     static constexpr int row = lanes * run;
     static constexpr int elements = rows * row;
     static constexpr int rows_at_once = warp_size / lanes; // side by side in a warp
     static constexpr int step = warp_size * run;           // elements that a warp holds side by side
     static constexpr int steps = elements / step;          // of a tile
+
+    /// Of n elements, whatever the addresses.
+    static constexpr index_type most_tiles(index_type n) { return ceil_div(n, elements) + (aligns_outputs ? 1 : 0); }
 
     static constexpr int tile_bytes = elements * in_bytes;
     static constexpr int traffic = elements * (in_bytes + out_bytes);
@@ -129,10 +145,11 @@ struct pipeline_shape {
         regroups && !std::is_arithmetic_v<A> ? std::max(value_registers, tuning::heavy) : value_registers;
     static constexpr int scan_warps = tuning::pipeline_scan_warps(sizeof(A), run);
     static constexpr int reduce_warps = tuning::pipeline_reduce_warps(weight);
-    static constexpr int gather_warps = tuning::pipeline_gather_warps(weight, traffic);
+    static constexpr int publish_warps = tuning::pipeline_publish_warps(weight, exact);
+    static constexpr int gather_warps = tuning::pipeline_gather_warps(weight, traffic, exact);
     static constexpr int server_warps = 1 + gather_warps;
-    static constexpr int load_warp = scan_warps, fetch_warp = load_warp + 1, publish_warp = fetch_warp + 1;
-    static constexpr int first_server_warp = publish_warp + 1;
+    static constexpr int load_warp = scan_warps, fetch_warp = load_warp + 1, first_publish_warp = fetch_warp + 1;
+    static constexpr int first_server_warp = first_publish_warp + publish_warps;
     static constexpr int first_reduce_warp = first_server_warp + server_warps;
     static constexpr int threads = (first_reduce_warp + reduce_warps) * warp_size;
     static constexpr int steps_each = steps / scan_warps;
@@ -170,23 +187,24 @@ struct pipeline_shape {
     static constexpr bool fits = bytes(2) <= tuning::shared_memory_per_block;
 };
 
-/// Walks over stages, or visits, in the order in which tiles come.
+/// Walks over stages, or visits, in the order in which tiles come; or takes one in `by` of them.
 class ring {
 public:
-    __device__ explicit ring(int places) : places_(places) {}
+    __device__ explicit ring(int places, int first = 0) : places_(places), at_(first) {}
     __device__ int at() const { return at_; }
     /// Of the phase that the tile at this place ends.
     __device__ unsigned parity() const { return parity_; }
-    __device__ void advance() {
-        if (++at_ == places_) {
-            at_ = 0;
+    __device__ void advance(int by = 1) {
+        at_ += by;
+        if (at_ >= places_) {
+            at_ -= places_;
             parity_ ^= 1;
         }
     }
 
 private:
     int places_;
-    int at_ = 0;
+    int at_;
     unsigned parity_ = 0;
 };
 
@@ -211,19 +229,22 @@ public:
                                int stages)
         : request_(request), counter_(counter), shared_(*reinterpret_cast<shared_type*>(memory)),
           stage_(reinterpret_cast<stage_type*>(memory + shape::stages_start)), stages_(stages), size_(request.size()),
-          tiles_(ceil_div(size_, shape::elements)),
-          skew_(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(request.input) % sizeof(uint4))) {}
+          lead_(elements_before_whole_lines()), tiles_((lead_ > 0 ? 1 : 0) + ceil_div(size_ - lead_, shape::elements)),
+          skew_(skew_at(lead_)) {}
 
     __device__ void play() {
         if (threadIdx.x == 0) begin_barriers();
+        arch::wait_for_earlier_launch();
+        ticket first{};
+        if (threadIdx.x == shape::load_warp * warp_size) first = counter_.draw(); // on its way across the barrier
         __syncthreads(); // read after write: everybody uses the barriers
         if (warp() < shape::scan_warps) {
             scan();
         } else if (warp() == shape::load_warp) {
-            load();
+            load(of_lane_0(first));
         } else if (warp() == shape::fetch_warp) {
             fetch();
-        } else if (warp() == shape::publish_warp) {
+        } else if (warp() < shape::first_server_warp) {
             publish();
         } else if (warp() < shape::first_reduce_warp) {
             serve();
@@ -242,9 +263,29 @@ private:
     __device__ static int lane() { return static_cast<int>(threadIdx.x) % warp_size; }
     __device__ static int warp() { return static_cast<int>(threadIdx.x) / warp_size; }
     __device__ bool is_tile(std::uint32_t number) const { return number < tiles_; }
-    __device__ index_type first_of(std::uint32_t tile) const { return index_type{tile} * shape::elements; }
+    __device__ int elements_before_whole_lines() const {
+        if constexpr (shape::aligns_outputs) {
+            constexpr unsigned line = shape::line, each = sizeof(Out);
+            const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(request_.output) % line);
+            if (past % packed_run<Out, run>::bytes == 0) return 0; // runs are whole already
+            if (past % each == 0) return static_cast<int>(min(index_type{(line - past) / each}, size_));
+        }
+        return 0;
+    }
+    /// The first tile is the short one before the first whole line.
+    __device__ bool is_lead(std::uint32_t tile) const { return shape::aligns_outputs && tile == 0 && lead_ > 0; }
+    __device__ index_type first_of(std::uint32_t tile) const {
+        const index_type first = index_type{tile} * shape::elements;
+        return shape::aligns_outputs && tile > 0 && lead_ > 0 ? first - shape::elements + lead_ : first;
+    }
     __device__ int count_of(std::uint32_t tile) const {
+        if (is_lead(tile)) return lead_;
         return static_cast<int>(min(index_type{shape::elements}, size_ - first_of(tile)));
+    }
+    /// Bytes from a multiple of 16 to the first element of a tile.
+    __device__ unsigned skew_of(std::uint32_t tile) const { return is_lead(tile) ? skew_at(0) : skew_; }
+    __device__ unsigned skew_at(int element) const {
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(request_.input + element) % sizeof(uint4));
     }
     /// Waits for the tile of a visit.
     __device__ std::uint32_t loaded_tile(const ring& visits) const {
@@ -286,17 +327,18 @@ private:
 
     __device__ void begin_barriers() {
         for (int s = 0; s < stages_; ++s) {
-            stage_[s].reduced.begin(shape::reduce_warps);
-            stage_[s].placed.begin(1);
-            stage_[s].freed.begin(shape::scan_warps);
+            stage_[s].reduced.begin(shape::reduce_warps * arch::warp_arrivals);
+            stage_[s].placed.begin(arch::warp_arrivals);
+            stage_[s].freed.begin(shape::scan_warps * arch::warp_arrivals);
         }
         for (int v = 0; v < stages_ + extra; ++v) {
             shared_.visits[v].loaded.begin(arch::copy_arrivals);
             shared_.visits[v].carried.begin(1);
         }
         for (gathered_group& one : shared_.gathered) {
-            one.filled.begin(1);
-            one.folded.begin(1);
+            one.filled.begin(arch::warp_arrivals);
+            one.reached.begin(1);
+            one.folded.begin(arch::warp_arrivals);
         }
         shared_.begun.begin(1);
         arch::publish_barriers();
@@ -304,9 +346,8 @@ private:
 
     // --- load --------------------------------------------------------------------------------------------------------
 
-    __device__ void load() {
+    __device__ void load(ticket mine) {
         ring stages(stages_), visits(stages_ + extra), in_flight(stages_ + extra);
-        ticket mine = draw();
         const bool serves = mine.number == 0 && gridDim.x > 1;
         if (lane() == 0) {
             shared_.first = mine;
@@ -360,6 +401,9 @@ private:
     __device__ ticket draw() const {
         ticket drawn{};
         if (lane() == 0) drawn = counter_.draw();
+        return of_lane_0(drawn);
+    }
+    __device__ static ticket of_lane_0(ticket drawn) {
         drawn.number = __shfl_sync(whole_warp, drawn.number, 0);
         drawn.epoch = __shfl_sync(whole_warp, drawn.epoch, 0);
         return drawn;
@@ -367,18 +411,19 @@ private:
     /// Whole pieces of 16 bytes, with neighbours' elements in the outer ones, are copied at once. Pieces that reach
     /// beyond the input are copied by bytes.
     __device__ void start(std::uint32_t tile, stage_type& stage, visit_type& visit) {
-        const auto* const from =
-            reinterpret_cast<const unsigned char*>(request_.input) + first_of(tile) * shape::in_bytes - skew_;
-        const unsigned end = skew_ + static_cast<unsigned>(count_of(tile) * shape::in_bytes);
-        const index_type left = skew_ + (size_ - first_of(tile)) * shape::in_bytes;
+        const unsigned skew = skew_of(tile);
+        const index_type before = first_of(tile) * shape::in_bytes;
+        const auto* const from = reinterpret_cast<const unsigned char*>(request_.input) + before - skew;
+        const unsigned end = skew + static_cast<unsigned>(count_of(tile) * shape::in_bytes);
+        const index_type left = skew + size_ * shape::in_bytes - before;
         constexpr unsigned piece = sizeof(uint4);
-        const unsigned whole_from = tile == 0 && skew_ != 0 ? piece : 0;
+        const unsigned whole_from = before < skew ? piece : 0;
         const unsigned rounded_up = (end + piece - 1) / piece * piece;
         const unsigned whole_to = max(rounded_up <= left ? rounded_up : end / piece * piece, whole_from);
         if (lane() == 0) visit.tile = tile;
         if (whole_from > 0 || whole_to < end) {
             const unsigned i = static_cast<unsigned>(lane());
-            if (skew_ + i < min(whole_from, end)) stage.data[skew_ + i] = from[skew_ + i];
+            if (skew + i < min(whole_from, end)) stage.data[skew + i] = from[skew + i];
             if (i < piece && whole_to + i < end) stage.data[whole_to + i] = from[whole_to + i];
             arch::before_next_copy();
         }
@@ -412,8 +457,7 @@ private:
                 }
                 if (lane() % lanes_of_row == 0 && r < whole_rows) stage.offsets[r] = static_cast<A>(total.value);
             }
-            __syncwarp(); // read after write: lane 0's arrival publishes all lanes' totals
-            if (lane() == 0) stage.reduced.arrive();
+            stage.reduced.arrive_warp();
         }
     }
     /// The balanced tree over `count` runs from place `from` on; a lane visits them in an order of its own, and swaps
@@ -439,7 +483,9 @@ private:
     // --- publish -----------------------------------------------------------------------------------------------------
 
     __device__ void publish() {
-        for (ring stages(stages_), visits(stages_ + extra);; stages.advance(), visits.advance()) {
+        constexpr int all = shape::publish_warps; // they take tiles in turn
+        const int me = warp() - shape::first_publish_warp;
+        for (ring stages(stages_, me), visits(stages_ + extra, me);; stages.advance(all), visits.advance(all)) {
             stage_type& stage = stage_[stages.at()];
             const std::uint32_t tile = loaded_tile(visits);
             if (!is_tile(tile)) return;
@@ -452,11 +498,13 @@ private:
                 else if (lane() == 0)
                     aggregate.value = fold_totals(stage.offsets);
                 if (lane() == 0 && tile + 1 < tiles_) cells().publish_aggregate(tile, aggregate.value);
+            } else if (is_lead(tile)) {
+                const A aggregate = fold_lead(stage.data + skew_of(tile), count);
+                if (lane() == 0 && tile + 1 < tiles_) cells().publish_aggregate(tile, aggregate);
             } else if (lane() == 0) {
                 fold_totals_of_part(stage.offsets, count / row);
             }
-            __syncwarp(); // read after write: lane 0's arrival publishes all lanes' offsets
-            if (lane() == 0) stage.placed.arrive();
+            stage.placed.arrive_warp();
         }
     }
     /// By one lane: totals become offsets, from left to right. Row 0 has none. Reads are a batch ahead of sums.
@@ -483,6 +531,18 @@ private:
             for (int i = 0; i < batch; ++i) now[i].value = next[i].value;
         }
         return sum;
+    }
+    /// The aggregate of the short first tile, which is less than a row: each lane folds some neighbours.
+    __device__ A fold_lead(const unsigned char* data, int count) const {
+        static_assert(!shape::aligns_outputs || shape::line <= row * sizeof(Out));
+        const auto* const element = reinterpret_cast<const In*>(data);
+        const int each = (count + warp_size - 1) / warp_size, lanes = (count + each - 1) / each;
+        const int first = lane() * each;
+        slot<A> sum;
+        if (first < count) sum.value = converted(slot<In>(element[first]));
+        for (int e = first + 1; e < min(first + each, count); ++e)
+            sum.value = combined(sum.value, converted(slot<In>(element[e])));
+        return shuffle_from(scan_lanes(sum.value, lanes), lanes - 1);
     }
     __device__ void fold_totals_of_part(shared_array<A, rows>& totals, int whole_rows) const {
         slot<A> sum;
@@ -515,66 +575,78 @@ private:
 
     // --- server ------------------------------------------------------------------------------------------------------
 
-    /// Groups of 32 tiles. Gatherers take turns: each waits for the aggregates of a group, lays them out, and publishes
-    /// the carries that it finds in their place afterwards. One warp folds group after group and does nothing else,
+    /// Groups of 32 tiles. Gatherers take turns: each waits for the aggregates of a group, lays them out, waits for the
+    /// sum before the group, and publishes the group's carries. One warp folds group after group and does nothing else,
     /// because its chain of sums bounds the whole grid.
     __device__ void serve() {
         shared_.begun.wait(0);
         if (shared_.first.number != 0) return;
-        const index_type needed = tiles_ - 1; // nobody needs the aggregate of the last tile
+        const auto needed = static_cast<std::uint32_t>(max(tiles_, index_type{1}) - 1); // not that of the last tile
         if (warp() == shape::first_server_warp)
             fold_groups(needed);
         else
             gather(needed, warp() - shape::first_server_warp - 1);
     }
 
-    __device__ void gather(index_type needed, int me) {
+    __device__ void gather(std::uint32_t needed, int me) {
         const server_cells<A> cells = this->cells();
         gathered_group& mine = shared_.gathered[me];
         unsigned parity = 0; // of this warp's turn
-        for (index_type first = index_type{me} * warp_size; first < needed;
-             first += index_type{shape::gather_warps} * warp_size) {
-            cells.prefetch(first + tuning::prefetched_groups * warp_size);
-            const int size = static_cast<int>(min(index_type{warp_size}, needed - first));
+        constexpr unsigned group = warp_size, stride = shape::gather_warps * group;
+        // Lanes without a tile read the last one: no branch stands between the read and its use.
+        const auto fetch = [&](std::uint32_t from) {
+            return cells.fetch_aggregate(min(from + static_cast<unsigned>(lane()), needed - 1));
+        };
+        std::uint32_t first = static_cast<unsigned>(me) * group;
+        if (first >= needed) return;
+        for (auto read = fetch(first); first < needed; first += stride) {
+            cells.prefetch(index_type{first} + tuning::prefetched_groups * warp_size);
+            const int size = static_cast<int>(min(group, needed - first));
             slot<A> value;
-            bool known = lane() >= size;
-            do {
-                if (!known) known = cells.decode(cells.fetch_aggregate(first + lane()), value);
-            } while (!__all_sync(whole_warp, known));
+            bool known = lane() >= size || cells.decode(read, value);
+            while (!__all_sync(whole_warp, known))
+                if (!known) known = cells.decode(fetch(first), value);
             if constexpr (shape::exact) value.value = scan_lanes(value.value, size); // off the chain
             if (lane() < size) mine.value[lane()].store(value.value);
-            __syncwarp(); // read after write: lane 0's arrival publishes all lanes' values
-            if (lane() == 0) mine.filled.arrive();
-            mine.folded.wait(parity); // read after write: the carries; write after read: the next turn's values
-            if (lane() >= mine.done && lane() < size)
-                cells.publish_carry(first + lane() + 1, mine.value[lane()].load());
-            __syncwarp(); // write after read: the next turn's values replace the carries
+            mine.filled.arrive_warp();
+            // Where the server is behind, the next turn's aggregates are there already: they come in the meantime.
+            read = fetch(first + stride);
+            mine.reached.wait(parity); // read after write: what is before the group
+            maybe<A> before;
+            if (mine.before_present) before.set(mine.before.load());
+            slot<A> carry;
+            if constexpr (shape::exact) {
+                if (lane() < size) carry.value = cuda::combine(request_.op, before, mine.value[lane()].load());
+            } else {
+                carry.value = sums_of_group(mine, before, size);
+            }
+            if (lane() >= mine.done && lane() < size) cells.publish_carry(index_type{first} + lane() + 1, carry.value);
+            mine.folded.wait(parity); // write after read: the next turn's values replace these
+            __syncwarp();             // write after read: the same for this warp's lanes
             parity ^= 1;
         }
     }
 
-    __device__ void fold_groups(index_type needed) {
+    __device__ void fold_groups(std::uint32_t needed) {
         maybe<A> sum = request_.init; // of everything before the group; the same in all lanes
         int turn = 0;
         unsigned parity = 0;
-        for (index_type first = 0; first < needed; first += warp_size) {
+        constexpr unsigned group = warp_size;
+        for (std::uint32_t first = 0; first < needed; first += group) {
             gathered_group& next = shared_.gathered[turn];
-            const int size = static_cast<int>(min(index_type{warp_size}, needed - first));
+            const int size = static_cast<int>(min(group, needed - first));
             const int done = serve_part(first, size, next.filled, parity, sum);
-            slot<A> last;
-            if constexpr (shape::exact) {
-                if (lane() < size) {
-                    last.value = cuda::combine(request_.op, sum, next.value[lane()].load());
-                    next.value[lane()].store(last.value);
-                }
-                sum.set(shuffle_from(last.value, size - 1));
-            } else {
-                if (lane() == 0) last.value = fold_group(next, sum, size);
-                sum.set(shuffle_from(last.value, 0));
+            if (lane() == 0) {
+                next.done = done;
+                next.before_present = sum.present;
+                if (sum.present) next.before.store(sum.place.value);
+                next.reached.arrive();
             }
-            if (lane() == 0) next.done = done;
-            __syncwarp(); // read after write: lane 0's arrival publishes all lanes' carries
-            if (lane() == 0) next.folded.arrive();
+            if constexpr (shape::exact)
+                sum.set(cuda::combine(request_.op, sum, next.value[size - 1].load()));
+            else
+                sum.set(fold_group(next, sum, size));
+            next.folded.arrive_warp();
             if (++turn == shape::gather_warps) {
                 turn = 0;
                 parity ^= 1;
@@ -584,8 +656,8 @@ private:
     /// Waits for a group. It is served as a whole, unless an aggregate stays away: it may be that of a tile which waits
     /// for a carry of this group to set its stage free. Then the carries of the tiles before it are published. Returns
     /// their number.
-    __device__ int serve_part(index_type first, int size, const arch::phase_barrier& filled, unsigned parity,
-                              maybe<A> sum) const {
+    __device__ int serve_part(std::uint32_t first, int size, const arch::phase_barrier& filled, unsigned parity,
+                              const maybe<A>& sum) const {
         const server_cells<A> cells = this->cells();
         slot<A> value;
         bool known = lane() >= size;
@@ -594,57 +666,65 @@ private:
             // One lane looks, so that all see the same.
             if (__shfl_sync(whole_warp, static_cast<int>(filled.has_ended(parity)), 0) != 0) break;
             if (looks % tuning::looks_before_part != 0) continue;
-            if (!known) known = cells.decode(cells.fetch_aggregate(first + lane()), value);
+            if (!known) known = cells.decode(cells.fetch_aggregate(index_type{first} + lane()), value);
             const unsigned missing = ~__ballot_sync(whole_warp, known);
             const int reached = missing == 0 ? size : min(size, __ffs(static_cast<int>(missing)) - 1);
             if (reached == done) continue;
-            const A carry = fold_part(sum, done, reached, [&](int k) { return shuffle_from(value.value, k); });
-            if (lane() >= done && lane() < reached) cells.publish_carry(first + lane() + 1, carry);
+            const A carry = fold_part(sum, reached, value.value);
+            if (lane() >= done && lane() < reached) cells.publish_carry(index_type{first} + lane() + 1, carry);
             done = reached;
         }
         filled.wait(parity); // read after write: every lane reads the group's values
         return done;
     }
-    /// Puts values done, ..., reached - 1 behind the sum; lane l gets the sum that ends with its value.
-    template <class Value>
-    __device__ A fold_part(maybe<A>& sum, int done, int reached, Value value) const {
+    /// Puts values 0, ..., reached - 1 of lanes behind the sum; lane l gets the sum that ends with its value.
+    __device__ A fold_part(maybe<A> sum, int reached, const A& value) const {
         slot<A> mine;
 #pragma unroll 1
-        for (int k = done; k < reached; ++k) {
-            sum.set(cuda::combine(request_.op, sum, A(value(k))));
+        for (int k = 0; k < reached; ++k) {
+            sum.set(cuda::combine(request_.op, sum, shuffle_from(value, k)));
             if (k == lane()) mine.value = sum.place.value;
         }
         return mine.value;
     }
-    /// By one lane: values become sums with everything before them, in place. Reads are ahead of the chain of sums.
-    __device__ A fold_group(gathered_group& group, const maybe<A>& before, int size) const {
+    /// By a gatherer: lane l gets the sum that ends with value l. Every lane folds, up to its own value.
+    __device__ A sums_of_group(const gathered_group& group, const maybe<A>& before, int size) const {
         A sum = cuda::combine(request_.op, before, group.value[0].load());
-        group.value[0].store(sum);
         if (size == warp_size) {
-            constexpr int batch = tuning::fold_batch(sizeof(A));
-            slot<A> now[batch], next[batch];
-#pragma unroll
-            for (int i = 0; i < batch; ++i) now[i].value = group.value[i].load();
-#pragma unroll
+            // Small values are all read before the first is used.
+            constexpr int batch = sizeof(A) <= sizeof(std::uint32_t) ? warp_size : tuning::fold_batch(sizeof(A));
+#pragma unroll 1
             for (int first = 0; first < warp_size; first += batch) {
+                slot<A> next[batch];
+#pragma unroll
+                for (int i = 0; i < batch; ++i) next[i].value = group.value[first + i].load();
 #pragma unroll
                 for (int i = 0; i < batch; ++i)
-                    if (first + batch < warp_size) next[i].value = group.value[first + batch + i].load();
-#pragma unroll
-                for (int i = 0; i < batch; ++i) {
-                    if (first + i == 0) continue;
-                    sum = combined(sum, now[i].value);
-                    group.value[first + i].store(sum);
-                }
-#pragma unroll
-                for (int i = 0; i < batch; ++i) now[i].value = next[i].value;
+                    if (first + i > 0 && lane() >= first + i) sum = combined(sum, next[i].value);
             }
         } else {
 #pragma unroll 1
-            for (int k = 1; k < size; ++k) {
-                sum = combined(sum, group.value[k].load());
-                group.value[k].store(sum);
+            for (int k = 1; k < size; ++k)
+                if (lane() >= k) sum = combined(sum, group.value[k].load());
+        }
+        return sum;
+    }
+    /// By the folding warp, the same in all lanes: the sum that ends with the group. Reads are ahead of the chain.
+    __device__ A fold_group(const gathered_group& group, const maybe<A>& before, int size) const {
+        A sum = cuda::combine(request_.op, before, group.value[0].load());
+        if (size == warp_size) {
+            constexpr int batch = tuning::server_fold_batch(sizeof(A));
+            slot<A> next[batch];
+#pragma unroll
+            for (int i = 0; i < batch; ++i) next[i].value = group.value[1 + i].load();
+#pragma unroll
+            for (int k = 1; k < warp_size; ++k) {
+                sum = combined(sum, next[(k - 1) % batch].value);
+                if (k + batch < warp_size) next[(k - 1) % batch].value = group.value[k + batch].load();
             }
+        } else {
+#pragma unroll 1
+            for (int k = 1; k < size; ++k) sum = combined(sum, group.value[k].load());
         }
         return sum;
     }
@@ -682,7 +762,8 @@ private:
     // --- scan --------------------------------------------------------------------------------------------------------
 
     __device__ void scan() {
-        for (ring stages(stages_), visits(stages_ + extra);; stages.advance(), visits.advance()) {
+        for (ring stages(stages_), all_visits(stages_ + extra);; stages.advance(), all_visits.advance()) {
+            const ring& visits = extra == 0 ? stages : all_visits; // one ring takes fewer registers
             const std::uint32_t tile = loaded_tile(visits);
             if (!is_tile(tile)) return;
             stage_type& stage = stage_[stages.at()];
@@ -690,7 +771,8 @@ private:
             stage.placed.wait(stages.parity());
             const int count = count_of(tile);
             part now{stage, shared_.visits[visits.at()], visits.parity(), tile, count, 0, false};
-            if (count == shape::elements) {
+            // A tile may end before its end; the warps before that one do as everywhere.
+            if ((warp() + 1) * shape::steps_each * step <= count) {
                 constexpr int at_once = std::min(
                     shape::steps_each, tuning::steps_at_once(steps_registers, value_registers,
                                                              shape::regroups && !std::is_arithmetic_v<A>, run));
@@ -704,8 +786,8 @@ private:
 #pragma unroll 1
                 for (int k = 0; k < shape::steps_each; ++k) {
                     now.step = warp() * shape::steps_each + k;
-                    now.last = k + 1 == shape::steps_each;
-                    scan_steps<false, 1>(now);
+                    now.last = k + 1 == shape::steps_each; // in any case: it lets go of the stage
+                    if (now.last || now.step * step < count) scan_steps<false, 1>(now);
                 }
             }
         }
@@ -737,18 +819,18 @@ private:
         KernelRequest::writes_memory && !packed_run<Out, run>::has_words && shape::in_bytes == shape::out_bytes;
     /// By the last of the warp's steps.
     __device__ void free(const part& p) const {
-        __syncwarp(); // write after read: lane 0's arrival lets the stage be overwritten
-        if (p.last && lane() == 0) p.stage.freed.arrive();
+        if (p.last) p.stage.freed.arrive_warp(); // write after read: the next tile overwrites this one
     }
 
     /// N steps of a tile, 32 runs each.
     template <bool Full, int N>
     __device__ void scan_steps(const part& p) {
+        const unsigned skew = Full ? skew_ : skew_of(p.tile); // whole steps are not the lead's
         in_run packed[N];
 #pragma unroll
         for (int i = 0; i < N; ++i)
-            packed[i].load(p.stage.data, skew_ + static_cast<unsigned>((p.step + i) * step + lane() * run) *
-                                                     static_cast<unsigned>(shape::in_bytes));
+            packed[i].load(p.stage.data, skew + static_cast<unsigned>((p.step + i) * step + lane() * run) *
+                                                    static_cast<unsigned>(shape::in_bytes));
         // Element e of the lane's run in step i exists.
         const auto exists = [&](int i, int e) { return Full || (p.step + i) * step + lane() * run + e < p.count; };
         if constexpr (shape::regroups)
@@ -1004,8 +1086,9 @@ private:
     stage_type* stage_;
     int stages_;
     index_type size_;
+    int lead_; ///< elements of the short first tile, or 0
     index_type tiles_;
-    unsigned skew_; ///< bytes from a multiple of 16 to the input
+    unsigned skew_; ///< of all tiles but the lead
 };
 
 template <class KernelRequest>
@@ -1013,6 +1096,7 @@ __global__ void __launch_bounds__(pipeline_shape<KernelRequest>::threads, 1)
     scan_prefix_pipeline(const __grid_constant__ KernelRequest request, const ticket_counter counter,
                          const int stages) {
     extern __shared__ uint4 polyscan_block_memory[];
+    if (request.count != nullptr) arch::wait_for_earlier_launch(); // which may have written it
     prefix_pipeline<KernelRequest>(request, counter, reinterpret_cast<unsigned char*>(polyscan_block_memory), stages)
         .play();
 }
@@ -1028,13 +1112,20 @@ inline constexpr bool has_pipeline = [] {
         return false;
 }();
 
+/// Cells that scans of up to n elements may need: an aggregate's and a carry's for each tile.
+template <class Request>
+constexpr index_type pipeline_cells(index_type n) {
+    return std::max(2 * pipeline_shape<kernel_request<Request>>::most_tiles(n), few_tiles_cells<Request>(n));
+}
+
 template <class Request>
     requires has_pipeline<Request>
 void run(policy<grid::prefix_server, block::warp_shuffle>, const Request& request, launcher& on) {
     using shape = pipeline_shape<kernel_request<Request>>;
+    on.overlaps();
     if (run_few_tiles(request, on)) return;
     const auto kernel = scan_prefix_pipeline<kernel_request<Request>>;
-    const index_type tiles = ceil_div(request.size, shape::elements);
+    const index_type tiles = shape::most_tiles(request.size);
     const std::size_t room = on.shared_memory_limit(reinterpret_cast<const void*>(kernel)) - shape::stages_start;
     const int stages = std::min(shape::most_stages, static_cast<int>(room / sizeof(typename shape::stage)));
     on.launch_resident(kernel, tiles, shape::threads, shape::bytes(stages), kernel_request<Request>(request),
