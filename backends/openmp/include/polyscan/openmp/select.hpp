@@ -24,10 +24,11 @@
 
 namespace polyscan::openmp {
 
-/// Elements that are copied like bytes.
+/// Elements that are copied like bytes, several of which may lie on a stack.
 template <class Request>
-inline constexpr bool has_select = std::is_trivially_copyable_v<host::selected_type<Request>> &&
-                                   alignof(host::selected_type<Request>) <= tuning::separate;
+inline constexpr bool has_select =
+    std::is_trivially_copyable_v<host::selected_type<Request>> && sizeof(host::selected_type<Request>) <= 4096 &&
+    alignof(host::selected_type<Request>) <= tuning::separate;
 
 /// Outputs in a row, some at a time.
 template <class T, class Output>
