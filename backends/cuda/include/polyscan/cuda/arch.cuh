@@ -125,6 +125,21 @@ __device__ inline void start_copy(void* to, const void* from, unsigned bytes, ph
 #endif
 }
 
+/// *to = *from, from global to shared memory, by one thread, which has it after wait_for_copies. On its way meanwhile,
+/// where there is an instruction for the size.
+template <class T>
+__device__ void start_copy_of(T* to, const T* from) {
+    if constexpr (sizeof(T) == 4 || sizeof(T) == 8)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(sizeof(T))
+                     : "memory");
+    else if constexpr (sizeof(T) == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+    else
+        *to = *from;
+}
+/// All that this thread has started with start_copy_of.
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 /// By a thread that wrote to shared memory which a later start_copy overwrites, before it lets go of that memory.
 __device__ inline void before_next_copy() {
 #if __CUDA_ARCH__ >= 900

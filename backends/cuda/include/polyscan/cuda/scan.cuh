@@ -9,6 +9,8 @@
 #include <polyscan/cuda/grid/look_back.cuh>
 #include <polyscan/cuda/grid/prefix_pipeline.cuh>
 #include <polyscan/cuda/grid/prefix_server.cuh>
+#include <polyscan/cuda/grid/run_tiles.cuh>
+#include <polyscan/cuda/grid/segmented_tiles.cuh>
 #include <polyscan/cuda/grid/single_block.cuh>
 #include <polyscan/cuda/grid/three_pass.cuh>
 #include <polyscan/cuda/launch.cuh>
@@ -34,10 +36,25 @@ inline availability check_image() {
 }
 inline const bool image_check_is_set = (image_check = &check_image, true);
 
+/// Bytes of what a call's cells hold.
+template <class Policy, class Request>
+constexpr std::size_t published_bytes() {
+    if constexpr (std::is_same_v<Policy, default_policy> && has_segmented_tiles<Request>)
+        return sizeof(typename segmented_request<Request>::value_type);
+    else
+        return sizeof(typename Request::accumulator_type);
+}
+
 template <class Policy, class Request>
 constexpr std::size_t call_bytes(index_type n) {
     using A = typename Request::accumulator_type;
     using grid_type = typename Policy::grid_type;
+    if constexpr (std::is_same_v<Policy, default_policy> && has_segmented_tiles<Request>) {
+        using parts = segmented_request<Request>;
+        return launcher::region_bytes<typename parts::value_type>(2 * segmented_shape<typename parts::work>::tiles(n));
+    } else if constexpr (std::is_same_v<Policy, default_policy> && has_run_tiles<Request>) {
+        return launcher::region_bytes<A>(2 * runs_shape<typename runs_request<Request>::work>::tiles(n));
+    }
     const index_type tiles = ceil_div(n, shape_for<typename Policy::block_type, A>.elements());
     if constexpr (std::is_same_v<Policy, policy<grid::prefix_server, block::warp_shuffle>> && has_pipeline<Request>) {
         return launcher::region_bytes<A>(pipeline_cells<Request>(n));
@@ -80,10 +97,10 @@ constexpr std::size_t backend::workspace_bytes(index_type n) {
 
 template <scan_policy Policy, class Request>
 void backend::reserve(index_type n) {
-    using A = typename Request::accumulator_type;
     const std::size_t bytes = detail::call_bytes<Policy, Request>(n);
     constexpr bool plain = std::is_same_v<typename Policy::grid_type, grid::three_pass>;
-    if (bytes > 0) memory().get(plain ? region::scratch : region_for(sizeof(A)), bytes, stream_);
+    constexpr region which = plain ? region::scratch : region_for(detail::published_bytes<Policy, Request>());
+    if (bytes > 0) memory().get(which, bytes, stream_);
 }
 
 } // namespace polyscan::cuda

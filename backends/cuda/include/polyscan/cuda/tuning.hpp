@@ -75,14 +75,52 @@ constexpr int row_blocks_per_multiprocessor() {
     return std::is_same_v<Operator, plus> && std::is_floating_point_v<A> ? 4 : 3;
 }
 
+/// Values that one thread, or the server, reads ahead while it folds.
+constexpr int fold_batch(std::size_t bytes) { return bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2; }
+
 /// reduce: blocks of `row_threads` threads and a folding warp that shall fit one multiprocessor, each with a tile of 32
 /// KiB on its way. 2 / 3 took 67.6 / 73.8 us for 2^26 floats: more blocks read no faster, and take turns from the
 /// folding warp.
 inline constexpr int reduce_blocks_per_multiprocessor = 2;
 /// Aggregates that a lane of the folding warp reads at once: 4 / 8 / 16 took 67.6 / 67.4 / 68.2 us for 2^26
 /// floats, 66.2 / 67.2 / 70.2 us for as many integers, 106 / 91 / 84 us for 2^25 doubles, where 16 do not fit the
-/// registers.
-constexpr int reduce_cells_at_once(std::size_t bytes) { return bytes <= 4 ? 4 : bytes <= 8 ? 8 : 2; }
+/// registers. Structs' operators take registers of their own.
+template <class A>
+inline constexpr int reduce_cells_at_once = sizeof(A) <= 4            ? 4
+                                            : sizeof(A) > 8           ? 2
+                                            : std::is_arithmetic_v<A> ? 8
+                                                                      : 4;
+
+/// Segmented scans of numbers and reductions by key. Measured on an H200; times of 2^26 floats, with a segment for each
+/// 50 elements / in one segment; a copy of the same bytes takes 147 us with flags, 194 us with keys.
+///
+/// Shared memory that leaves room for three blocks on a multiprocessor of sm_90.
+inline constexpr std::size_t room_of_three = 74 * 1024;
+/// Warps that scan a tile, beside one that folds its rows and the server's. Three blocks of 8, or where only two fit,
+/// of 16: by flags 3 of 8 / 2 of 16 took 171 / 179 us, by keys (2 of 8) / 2 of 16 took 245 / 215 us.
+constexpr int segmented_warps(bool three_fit) { return three_fit ? 8 : 16; }
+/// Tiles that a block has scanned and not yet finished, the time that their carries have to come: 1 / 2 / 3 took 171 /
+/// 171 / 213 us, in one segment 285 / 235 / 227 us.
+inline constexpr int segmented_lag = 2;
+/// Of reductions by key, by the bytes of an entry: what fits 99 KiB. 1 / 2 took 502 / 397 us.
+constexpr int run_lag(std::size_t bytes) { return bytes <= 8 ? 2 : 1; }
+/// Steps of a warp, two rows each, whose shuffles are under way at once: 2 / 4 made no difference to scans; reductions
+/// took 340 / 397 us with 1 / 2.
+inline constexpr int segmented_steps_at_once = 1;
+/// Reductions by key, where grouping does not matter: elements of a row, of which a tile has 64. Lengths of runs took
+/// 366 / 208 us with 32 / 64; sums would have to do with fewer blocks.
+constexpr int run_row(bool is_lengths) { return is_lengths ? 64 : 32; }
+/// The server of both: tiles of a lane, by the bytes of what a tile publishes. A lane with one tile took 277 us for one
+/// segment, with four 235 us; reductions 938 / 662 us with 2 / 4.
+constexpr int served_each(std::size_t bytes) { return bytes <= 4 ? 4 : 2; }
+constexpr int served_runs_each(std::size_t bytes) { return bytes <= 8 ? 4 : 2; }
+/// Lanes in a row without a head up to which sums are passed on from lane to lane, not formed by one lane for all: with
+/// a segment for each 5000 elements, 0 / 8 took 222 / 175 us.
+inline constexpr int lanes_passed_on = 8;
+/// Lanes' values that one lane folds in one loop; more take registers.
+inline constexpr int lanes_at_once = 1;
+/// Reads of 16 bytes that a thread that folds the totals of rows has in one loop.
+inline constexpr int folded_at_once = 4;
 
 /// Compaction: threads of a block, and elements of a thread, which wait in its registers for what is selected before
 /// them in their warp. By elements and blocks that shall fit a multiprocessor, 2^26 int32 of which half are selected
@@ -108,9 +146,6 @@ constexpr double handover_in_tiles(bool warp_has_tile) { return warp_has_tile ? 
 /// look_back: tiles looked at in one step, 4 a lane. A full H200 has 264 blocks and more in flight, but the nearest
 /// carry is seldom farther. Large accumulators: 1 a lane, since the values are kept in shared memory.
 constexpr int look_back_window(std::size_t bytes) { return bytes <= 16 ? 128 : 32; }
-
-/// Values that one thread, or the server, reads ahead while it folds.
-constexpr int fold_batch(std::size_t bytes) { return bytes <= 8 ? 8 : bytes <= 16 ? 4 : 2; }
 
 /// prefix_server: groups of 32 aggregates that the server reads ahead. A read takes about as long as serving two
 /// groups.
