@@ -28,7 +28,7 @@ struct reduce_kernel {
     using group = thread_group<tuning::row_threads, threads>;
     static constexpr int rows_each = rows / group::warps; // of a warp
     static constexpr int batch = tuning::fold_batch(sizeof(A));
-    static constexpr int window = warp_size * tuning::reduce_cells_at_once(sizeof(A));
+    static constexpr int window = warp_size * tuning::reduce_cells_at_once<A>;
     static_assert(row % warp_size == 0 && rows % group::warps == 0);
 
     struct shared {
