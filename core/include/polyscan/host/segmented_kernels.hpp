@@ -124,37 +124,8 @@ concept segmented_value =
 
 #if POLYSCAN_HOST_VECTORS
 
-// As tile_kernels.hpp includes row_kernels.inl.
-#define POLYSCAN_HOST_ISA as_compiled
-#define POLYSCAN_HOST_TARGET
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
-#define POLYSCAN_HOST_BYTES 64
-#elif defined(__AVX2__)
-#define POLYSCAN_HOST_BYTES 32
-#else
-#define POLYSCAN_HOST_BYTES 16
-#endif
-#include <polyscan/host/segmented_rows.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-
-#if defined(POLYSCAN_HOST_DISPATCH)
-#define POLYSCAN_HOST_BYTES 32
-#define POLYSCAN_HOST_ISA avx2
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx2,fma")]]
-#include <polyscan/host/segmented_rows.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-#define POLYSCAN_HOST_BYTES 64
-#define POLYSCAN_HOST_ISA avx512
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
-#include <polyscan/host/segmented_rows.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-#endif
+#define POLYSCAN_HOST_KERNELS <polyscan/host/segmented_rows.inl>
+#include <polyscan/host/instruction_sets.inl>
 
 namespace polyscan::host {
 

@@ -68,38 +68,9 @@ inline constexpr detail::set_bits_table set_bits;
 #define POLYSCAN_UNREACHABLE() static_cast<void>(0)
 #endif
 
-// As tile_kernels.hpp includes row_kernels.inl; nvcc gets the loops over elements.
-#define POLYSCAN_HOST_ISA as_compiled
-#define POLYSCAN_HOST_TARGET
-#if POLYSCAN_HOST_VECTORS && defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) &&                 \
-    defined(__AVX512DQ__)
-#define POLYSCAN_HOST_BYTES 64
-#elif POLYSCAN_HOST_VECTORS && defined(__AVX2__)
-#define POLYSCAN_HOST_BYTES 32
-#else
-#define POLYSCAN_HOST_BYTES 16
-#endif
-#include <polyscan/host/select_rows.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-
-#if defined(POLYSCAN_HOST_DISPATCH)
-#define POLYSCAN_HOST_BYTES 32
-#define POLYSCAN_HOST_ISA avx2
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx2,fma")]]
-#include <polyscan/host/select_rows.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-#define POLYSCAN_HOST_BYTES 64
-#define POLYSCAN_HOST_ISA avx512
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
-#include <polyscan/host/select_rows.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-#endif
+// nvcc gets the loops over elements.
+#define POLYSCAN_HOST_KERNELS <polyscan/host/select_rows.inl>
+#include <polyscan/host/instruction_sets.inl>
 
 namespace polyscan::host {
 

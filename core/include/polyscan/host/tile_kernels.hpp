@@ -260,54 +260,14 @@ private:
 
 #if POLYSCAN_HOST_VECTORS
 
-// The kernels as the compiler's flags say ...
-#define POLYSCAN_HOST_ISA as_compiled
-#define POLYSCAN_HOST_TARGET
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
-#define POLYSCAN_HOST_BYTES 64
-#elif defined(__AVX2__)
-#define POLYSCAN_HOST_BYTES 32
-#else
-#define POLYSCAN_HOST_BYTES 16
-#endif
-#if defined(__FMA__) && POLYSCAN_HOST_BYTES >= 32
-#define POLYSCAN_HOST_FMA 1
-#else
-#define POLYSCAN_HOST_FMA 0
-#endif
-#include <polyscan/host/row_kernels.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-
-// ... and, where those are for any x86-64, once more for what the processor may turn out to have.
+// Where the compiler's flags are for any x86-64, the processor may turn out to have more.
 #if defined(__x86_64__) && !defined(__AVX2__) && !defined(POLYSCAN_HOST_AS_COMPILED)
 #define POLYSCAN_HOST_DISPATCH 1
-#undef POLYSCAN_HOST_BYTES
-#undef POLYSCAN_HOST_FMA
-#define POLYSCAN_HOST_FMA 1
-#define POLYSCAN_HOST_BYTES 32
-#define POLYSCAN_HOST_ISA avx2
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx2,fma")]]
-#include <polyscan/host/row_kernels.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-#define POLYSCAN_HOST_ISA avx512_half
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
-#define POLYSCAN_HOST_BYTES 32
-#include <polyscan/host/row_kernels.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
-#undef POLYSCAN_HOST_BYTES
-#define POLYSCAN_HOST_BYTES 64
-#define POLYSCAN_HOST_ISA avx512
-#define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
-#include <polyscan/host/row_kernels.inl>
-#undef POLYSCAN_HOST_ISA
-#undef POLYSCAN_HOST_TARGET
 #endif
-#undef POLYSCAN_HOST_BYTES
-#undef POLYSCAN_HOST_FMA
+
+#define POLYSCAN_HOST_KERNELS <polyscan/host/row_kernels.inl>
+#define POLYSCAN_HOST_HALF_WIDTH
+#include <polyscan/host/instruction_sets.inl>
 
 namespace polyscan::host {
 
