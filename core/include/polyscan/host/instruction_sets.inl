@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Includes POLYSCAN_HOST_KERNELS once for each instruction set, each in a namespace of its own (POLYSCAN_HOST_ISA), with
-// vectors of POLYSCAN_HOST_BYTES bytes, and with POLYSCAN_HOST_FMA saying whether there is a fused multiply-add. Undefines
-// POLYSCAN_HOST_KERNELS, and POLYSCAN_HOST_HALF_WIDTH, which asks for AVX-512 with vectors of half the width as well.
-// No include guard: each file of kernels is another inclusion.
+// Includes POLYSCAN_HOST_KERNELS once for each instruction set, each in a namespace of its own (POLYSCAN_HOST_ISA),
+// with vectors of POLYSCAN_HOST_BYTES bytes, and with POLYSCAN_HOST_FMA saying whether there is a fused multiply-add.
+// Undefines POLYSCAN_HOST_KERNELS, and POLYSCAN_HOST_HALF_WIDTH, which asks for AVX-512 with vectors of half the width
+// as well. No include guard: each file of kernels is another inclusion.
 
 // As the compiler's flags say ...
 #define POLYSCAN_HOST_ISA as_compiled
