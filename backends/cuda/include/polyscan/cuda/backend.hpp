@@ -169,8 +169,8 @@ public:
     // --- workspace ---------------------------------------------------------------------------------------------------
 
     /// Bytes of workspace that a call takes, at whatever address they start. Calls with accumulators of up to 4 bytes
-    /// and larger ones take memory of their own, as do those of three_pass: add theirs up. (Defined for the CUDA
-    /// compiler.)
+    /// and larger ones take memory of their own, as do those of three_pass: add theirs up. (A segmented scan of numbers
+    /// counts by its numbers, not by its pairs. Defined for the CUDA compiler.)
     template <scan_policy Policy, class Request>
     static constexpr std::size_t workspace_bytes(index_type n);
 

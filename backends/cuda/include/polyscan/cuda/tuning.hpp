@@ -95,7 +95,9 @@ inline constexpr int reduce_cells_at_once = sizeof(A) <= 4            ? 4
 /// 50 elements / in one segment; a copy of the same bytes takes 147 us with flags, 194 us with keys.
 ///
 /// Shared memory that leaves room for three blocks on a multiprocessor of sm_90.
-inline constexpr std::size_t room_of_three = 74 * 1024;
+inline constexpr std::size_t room_of_three = 71 * 1024;
+/// Shared memory that leaves room for what else a block needs on any architecture.
+inline constexpr std::size_t room_of_one = 92 * 1024;
 /// Warps that scan a tile, beside one that folds its rows and the server's. Three blocks of 8, or where only two fit,
 /// of 16: by flags 3 of 8 / 2 of 16 took 171 / 179 us, by keys (2 of 8) / 2 of 16 took 245 / 215 us.
 constexpr int segmented_warps(bool three_fit) { return three_fit ? 8 : 16; }

@@ -128,10 +128,12 @@ struct segmented_shape {
     static constexpr int run = row / lanes;     // elements of a row in one lane
     static constexpr int step = warp_size * run;
     /// Bytes of shared memory that go by elements: what is loaded, and what is put aside.
-    static constexpr std::size_t room =
-        elements * (element_bytes<typename Work::input_type> + warp_heads_bytes<typename Work::heads_type> +
-                    (tuning::segmented_lag + 1) * sizeof(A));
-    static constexpr bool three_fit = room <= tuning::room_of_three;
+    static constexpr std::size_t room(int lag) {
+        return elements * (element_bytes<typename Work::input_type> + warp_heads_bytes<typename Work::heads_type> +
+                           static_cast<std::size_t>(lag + 1) * sizeof(A));
+    }
+    static constexpr int lag = room(tuning::segmented_lag) <= tuning::room_of_one ? tuning::segmented_lag : 1;
+    static constexpr bool three_fit = room(lag) <= tuning::room_of_three;
     static constexpr int scan_warps = tuning::segmented_warps(three_fit);
     static constexpr int rows_of_warp = rows / scan_warps;
     static constexpr int steps = rows_of_warp / 2;               // how often a warp holds two rows side by side
@@ -167,7 +169,7 @@ struct segmented_shape {
     struct shared {
         values loaded[scan_warps]; ///< the tile after those
         heads loaded_heads[scan_warps];
-        stage stages[tuning::segmented_lag + 1];
+        stage stages[lag + 1];
         typename carry_server<exact, segmented_cells<A>, typename Work::operator_type, A>::room served;
         ticket first;
     };
@@ -443,7 +445,13 @@ __global__ void __launch_bounds__(segmented_shape<Work>::threads, segmented_shap
 
 /// Segmented scans and scans by key of numbers, with any operator.
 template <class Request>
-inline constexpr bool has_segmented_tiles = detail::segmented_request<Request>::is_known;
+inline constexpr bool has_segmented_tiles = [] {
+    using parts = detail::segmented_request<Request>;
+    if constexpr (parts::is_known)
+        return sizeof(typename segmented_shape<typename parts::work>::shared) <= tuning::shared_memory_per_block;
+    else
+        return false;
+}();
 
 template <class Request>
     requires has_segmented_tiles<Request>
