@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The pipeline of the default policy for racecheck of compute-sanitizer, which orders what a thread did before its own
+/// arrival at a barrier: in this program every lane arrives (POLYSCAN_EVERY_LANE_ARRIVES). scripts/gpu-check.sh runs
+/// it.
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <polyscan/cuda.hpp>
+#include <polyscan/reference.hpp>
+
+namespace {
+
+using namespace polyscan;
+
+/// Scans of some tiles and a part of one, by one block and by three, input and output `shift` elements on. Returns how
+/// many were wrong.
+template <class T, class Operator>
+int wrong(const char* name, Operator op, index_type shift, auto element) {
+    using request = scan_request<T, const T*, T*, Operator>;
+    const index_type n = 5 * cuda::pipeline_shape<cuda::kernel_request<request>>::elements + 77;
+    std::vector<T> x;
+    for (index_type i = 0; i < n; ++i) x.push_back(element(i));
+    const std::vector<T> expected = reference::policy_order(default_policy{}, x, op, std::optional<T>{});
+    int count = 0;
+    for (const int blocks : {1, 3}) {
+        cuda::backend on;
+        on.hooks().most_blocks = blocks; // few tiles, which would be scanned without the pipeline
+        cuda::buffer<T> in(n + shift), out(n + shift);
+        on.copy_to_device(in.data() + shift, x.data(), n);
+        inclusive_scan<T>(on, counted(static_cast<const T*>(in.data() + shift), n), out.data() + shift, op);
+        std::vector<T> y(x.size());
+        on.copy_to_host(y.data(), out.data() + shift, n);
+        if (std::memcmp(y.data(), expected.data(), y.size() * sizeof(T)) == 0) continue;
+        std::printf("ERROR: %s by %d blocks\n", name, blocks);
+        ++count;
+    }
+    return count;
+}
+
+} // namespace
+
+int main() {
+    const auto part = [](index_type i) { return static_cast<int>(i * 37 % 101) - 50; };
+    const auto number = [&](index_type i) { return part(i) / 8.0; };
+    int count = 0;
+    count += wrong<float>("float", plus{}, 1, [&](index_type i) { return static_cast<float>(number(i)); });
+    count += wrong<double>("double", plus{}, 0, number);
+    count += wrong<std::int32_t>("int32", plus{}, 1, part);
+    count += wrong<std::int8_t>("int8", maximum{}, 1, [&](index_type i) { return static_cast<std::int8_t>(part(i)); });
+    count += wrong<affine<double>>("affine maps", compose_affine{}, 0,
+                                   [&](index_type i) { return affine<double>{1 + number(i) / 64, number(i)}; });
+    std::printf("%d wrong\n", count);
+    return count == 0 ? 0 : 1;
+}
