@@ -93,20 +93,23 @@ private:
         return known;
     }
 
-    /// Blocks of the kernel that the device holds at once. The first use of a kernel prepares it.
+    /// Blocks of the kernel that the device holds at once. Prepares the kernel for this much dynamic shared memory: a
+    /// kernel may be launched with more than at its first launch.
     int properties(const void* kernel, int threads, std::size_t shared_memory) {
-        int& resident = backend_.kernel(kernel).resident_blocks;
-        if (resident == 0) {
-            if (shared_memory > default_shared_memory)
-                check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(shared_memory)),
-                      "cudaFuncSetAttribute");
+        backend::kernel_facts& known = backend_.kernel(kernel);
+        if (shared_memory > known.shared_memory_prepared) {
+            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared_memory)),
+                  "cudaFuncSetAttribute");
+            known.shared_memory_prepared = shared_memory;
+        }
+        if (known.resident_blocks == 0) {
             int each = 0;
             check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, shared_memory),
                   "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-            resident = std::max(1, each) * backend_.multiprocessors();
+            known.resident_blocks = std::max(1, each) * backend_.multiprocessors();
         }
-        return resident;
+        return known.resident_blocks;
     }
 
     template <class... Parameters>
@@ -136,8 +139,6 @@ private:
         }
         check_launch(cudaLaunchKernelExC(&how, reinterpret_cast<const void*>(kernel), pointers));
     }
-
-    static constexpr std::size_t default_shared_memory = 48 * 1024; // more has to be asked for
 
     backend& backend_;
     bool overlaps_ = false;
