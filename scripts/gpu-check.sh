@@ -45,8 +45,28 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 say() { printf 'gpu-check: %s\n' "$*"; }
 
+say "matrix"
+"$programs/cuda.matrix" --list-test-cases 2>/dev/null | grep 'policy: ' >"$logs/cases"
+mkdir "$logs/matrix"
+export programs logs
+# shellcheck disable=SC2016 # the inner shell expands them
+xargs -a "$logs/cases" -d '\n' -P "$jobs" -I{} bash -c '
+    log=$logs/matrix/$(echo "$1" | tr -c "a-z0-9\n" _)
+    timeout 300 "$programs/cuda.matrix" "--test-case=$1" >"$log" 2>&1; echo "status $?" >>"$log"' _ {}
+say "properties, contract, verbs beside scan"
+run() { # name, program, arguments
+    timeout 300 "$programs/$2" "${@:3}" >"$logs/$1" 2>&1
+    echo "status $?" >>"$logs/$1"
+}
+for name in property contract primitives sort histogram sort_contract; do run "$name" "cuda.$name" & done
+wait
+# Not beside others: these want much memory, or break the process's device on purpose.
+run large cuda.contract '--test-case=large*' --no-skip
+run sort_large cuda.sort_contract '--test-case=large*' --no-skip
+run earlier_error cuda.contract '--test-case=an error of earlier*' --no-skip
+
 mkdir "$logs/sanitizer"
-sanitize() {
+if command -v compute-sanitizer >/dev/null; then
     say "compute-sanitizer"
     # racecheck follows barriers in shared memory thread by thread (docs/memory_ordering.md): it leaves the pipeline out,
     # but for a program in which every lane arrives at them.
@@ -69,31 +89,7 @@ sanitize() {
         [ "$1" != racecheck ] || [ "$2" = cuda_pipeline_races ] || leave_out=("$exclude" kns=scan_prefix_pipeline)
         timeout 300 compute-sanitizer --tool "$1" "${leave_out[@]}" "$programs/$2" "--test-case=$3" >"$log" 2>&1
         echo "status $?" >>"$log"' _
-}
-run() { # name, program, arguments
-    timeout 300 "$programs/$2" "${@:3}" >"$logs/$1" 2>&1
-    echo "status $?" >>"$logs/$1"
-}
-export programs logs
-
-# Most of the time goes into the oracles, on processors: all of this at once.
-if command -v compute-sanitizer >/dev/null; then
-    sanitize &
 fi
-say "properties, contract, verbs beside scan"
-for name in property contract primitives sort histogram sort_contract; do run "$name" "cuda.$name" & done
-say "matrix"
-"$programs/cuda.matrix" --list-test-cases 2>/dev/null | grep 'policy: ' >"$logs/cases"
-mkdir "$logs/matrix"
-# shellcheck disable=SC2016 # the inner shell expands them
-xargs -a "$logs/cases" -d '\n' -P "$jobs" -I{} bash -c '
-    log=$logs/matrix/$(echo "$1" | tr -c "a-z0-9\n" _)
-    timeout 300 "$programs/cuda.matrix" "--test-case=$1" >"$log" 2>&1; echo "status $?" >>"$log"' _ {}
-wait
-# Not beside others: these want much memory, or break the process's device on purpose.
-run large cuda.contract '--test-case=large*' --no-skip
-run sort_large cuda.sort_contract '--test-case=large*' --no-skip
-run earlier_error cuda.contract '--test-case=an error of earlier*' --no-skip
 
 say "sweep"
 run sweep cuda_bench --policies --types "${sweep[@]}"
