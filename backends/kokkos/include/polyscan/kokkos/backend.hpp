@@ -103,12 +103,14 @@ public:
     }
 
     // Host threads select, sort and count as the OpenMP backend's do; teams run the verbs' own functions.
+    /// Compaction.
     template <class Request>
         requires(has_host_form<ExecutionSpace> && Form == form::best && has_host_select<Request>)
     void select(const Request& request) {
         require_kokkos();
         host_select<false>(space(), request, threads_of<Request>(), host_scratch_);
     }
+    /// A stable partition.
     template <class Request>
         requires(has_host_form<ExecutionSpace> && Form == form::best && has_host_select<Request>)
     void partition(const Request& request) {

@@ -66,11 +66,13 @@ public:
             request, [&](const Request& r, int threads) { *r.total = grid_reduce(Policy{}, r, team_, threads); });
     }
 
+    /// Compaction, in one pass.
     template <class Request>
         requires(has_select<Request>)
     void select(const Request& request) const {
         openmp::select<false>(request, team_, threads_of<Request>(), scratch_);
     }
+    /// A stable partition: a count, then one pass.
     template <class Request>
         requires(has_select<Request>)
     void partition(const Request& request) const {
