@@ -51,6 +51,8 @@ function(polyscan_add_registry name)
     if(NOT arg_EXTENSION)
         set(arg_EXTENSION cpp)
     endif()
+    # Beside the definitions it would instantiate them for every element type.
+    set_source_files_properties(${arg_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     foreach(group IN LISTS polyscan_element_groups)
         list(JOIN polyscan_elements_${group} ", " elements)
         list(TRANSFORM polyscan_elements_${group} REPLACE "(.+)" "POLYSCAN_INSTANTIATE(\\1)" OUTPUT_VARIABLE instantiations)
