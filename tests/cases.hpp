@@ -8,6 +8,7 @@
 /// Cross only what interacts: a few types with every policy, every type and operator with the default policy.
 #pragma once
 
+#include <bit>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -109,6 +110,16 @@ struct fill_forward {
     template <class T>
     POLYSCAN_FUNCTION constexpr T operator()(T earlier, T later) const {
         return later == static_cast<T>(none) ? earlier : later;
+    }
+};
+
+/// Affine maps of floats as plain 64-bit numbers: composition does not commute, and rounds. Kernels for numbers have to
+/// keep the order and the tree of it, too.
+struct compose_packed {
+    POLYSCAN_FUNCTION std::uint64_t operator()(std::uint64_t earlier, std::uint64_t later) const {
+        const affine<float> composed =
+            compose_affine{}(std::bit_cast<affine<float>>(earlier), std::bit_cast<affine<float>>(later));
+        return std::bit_cast<std::uint64_t>(composed);
     }
 };
 

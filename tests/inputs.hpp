@@ -178,6 +178,14 @@ T element(const fill_forward&, std::type_identity<T>, std::uint64_t seed, index_
     return r % 7 == 0 ? static_cast<T>(r >> 40) : static_cast<T>(fill_forward::none);
 }
 
+// Scales of 1 and -1: sums stay informative, and every swap shows.
+inline std::uint64_t element(const compose_packed&, std::type_identity<std::uint64_t>, std::uint64_t seed,
+                             index_type i) {
+    const float scale = (random_bits(seed, i) & 1) != 0 ? -1.0f : 1.0f;
+    return std::bit_cast<std::uint64_t>(
+        affine<float>{scale, element(plus{}, std::type_identity<float>{}, seed + 7, i)});
+}
+
 inline sealed element(const auto&, std::type_identity<sealed>, std::uint64_t seed, index_type i) {
     return sealed(static_cast<std::uint32_t>(random_bits(seed, i)));
 }

@@ -153,6 +153,43 @@ std::vector<pattern> patterns(index_type n, index_type tile) {
     return all;
 }
 
+/// The same for inputs of hundreds of tiles. Carries are handed out by groups of tiles, of which each has some for a
+/// lane: powers of two up to 256 tiles, whatever they are at present.
+std::vector<pattern> long_patterns(index_type n, index_type tile, index_type row) {
+    std::vector<pattern> all{{"one long segment", {}},
+                             {"segments over hundreds of tiles", {}},
+                             {"long segments from the edges of tiles", {}},
+                             {"long segments from the edges of rows", {}},
+                             {"heads at the edges of groups of tiles", {}},
+                             {"tiles with heads and without", {}},
+                             {"a head in every tile but some", {}}};
+    for (pattern& p : all) p.heads.resize(at(n), 0);
+    const auto head = [&](std::size_t p, index_type i) {
+        if (i >= 0 && i < n) all[p].heads[at(i)] = 1;
+    };
+    const index_type tiles = ceil_div(n, tile);
+    head(1, 97 * tile + tile / 2 + 1);
+    head(1, tiles * 3 / 5 * tile + 1);
+    for (index_type t = 0, turn = 0; t < tiles; t += 61, ++turn) head(2, t * tile + turn % 3 - 1);
+    for (index_type t = 0, turn = 0; t < tiles; t += 37, ++turn) head(3, t * tile + turn * 7 % 64 * row + turn % 2 - 1);
+    for (const index_type group : {32, 64, 128, 256})
+        for (index_type t = group; t < tiles; t += group) {
+            // The last tile of a group, the first of the next, or both.
+            const std::uint64_t r = random_bits(78, t);
+            if (r % 3 != 0) head(4, t * tile - 1 - static_cast<index_type>(r % 2) * (tile - 1));
+            if (r % 3 != 1) head(4, t * tile + static_cast<index_type>(r >> 8 & 1) * (tile - 1));
+        }
+    for (index_type t = 0; t < tiles; ++t) {
+        const std::uint64_t r = random_bits(79, t);
+        const auto place = static_cast<index_type>(r >> 20) % tile;
+        // Stretches in which every second tile has a head, every 16th, and nearly none.
+        const std::uint64_t rare = t / 40 % 3 == 0 ? 2 : t / 40 % 3 == 1 ? 16 : 64;
+        if (r % rare == 0) head(5, t * tile + place);
+        if ((r >> 10) % 48 != 0) head(6, t * tile + place);
+    }
+    return all;
+}
+
 /// Keys whose runs are the pattern's segments; neighbours differ in one bit only.
 std::vector<std::int32_t> keys_of(const flag_list& heads) {
     std::vector<std::int32_t> keys;
@@ -337,165 +374,248 @@ constexpr segmented_form segmented_forms[] = {
     {segments_by::flags, scan_kind::exclusive, false, "flags exclusive"},
     {segments_by::offsets, scan_kind::exclusive, true, "offsets exclusive init"}};
 
+/// Runs and judges one form over one pattern; `p` varies where the memory lies.
+template <class Case>
+result segmented_cell(target& on, const primitive_function<segmented_arguments<Case>>& run, std::string_view policy,
+                      const amount& n, const std::vector<typename Case::in_type>& input, const flag_list& heads,
+                      const segmented_form& form, std::size_t p, bool in_place) {
+    using A = typename Case::accumulator_type;
+    using in_type = typename Case::in_type;
+    using out_type = typename Case::out_type;
+    const auto keys = keys_of(heads);
+    const auto offsets = offsets_of(heads);
+    std::optional<A> init;
+    if (form.with_init) init.emplace(make_init<Case>(4));
+    std::optional<A> at_heads;
+    if (init) at_heads.emplace(*init);
+    if constexpr (has_identity<typename Case::operator_type, A>)
+        if (!init) at_heads.emplace(identity_of<A>(typename Case::operator_type{}));
+    // The elements that take part: a tile beyond the live ones could be told from it, if it took part.
+    std::vector<A> x = converted<Case>(input);
+    x.erase(x.begin() + n.size(), x.end());
+    // Where the last offset lies, something else begins.
+    const std::vector<A> prefixes = segment_prefixes<Case>(policy, x, heads, init);
+    std::vector<std::optional<out_type>> expected;
+    for (index_type i = 0; i < n.size(); ++i) {
+        const bool head = i == 0 || heads[at(i)] != 0;
+        expected.emplace_back();
+        if (form.by == segments_by::offsets && (offsets.size() < 2 || i < offsets.front() || i >= offsets.back()))
+            continue; // in no segment
+        if (form.kind == scan_kind::inclusive)
+            expected.back().emplace(static_cast<out_type>(prefixes[at(i)]));
+        else
+            expected.back().emplace(static_cast<out_type>(head ? *at_heads : prefixes[at(i - 1)]));
+    }
+
+    guarded<in_type> in(on, n.room, p % 2 == 0 ? 0 : 3);
+    guarded<out_type> out(on, in_place ? 0 : n.room, p % 2 == 0 ? 0 : 1);
+    guarded<std::uint8_t> flags_memory(on, n.room, static_cast<index_type>(p));
+    guarded<std::int32_t> keys_memory(on, n.room, static_cast<index_type>(p % 3));
+    guarded<index_type> offsets_memory(on, static_cast<index_type>(offsets.size()), 0);
+    number live(on, n.live);
+    in.fill(input);
+    flags_memory.fill(heads);
+    keys_memory.fill(keys);
+    offsets_memory.fill(offsets);
+    segmented_arguments<Case> arguments;
+    arguments.by = form.by;
+    arguments.kind = form.kind;
+    arguments.in = in.data();
+    arguments.flags = flags_memory.data();
+    arguments.keys = keys_memory.data();
+    arguments.offsets = offsets_memory.data();
+    arguments.offsets_size = static_cast<index_type>(offsets.size());
+    arguments.size = n.room;
+    arguments.live = live.data();
+    if (init) arguments.init.emplace(*init);
+    arguments.out = out.data();
+    if constexpr (std::is_same_v<in_type, out_type>)
+        if (in_place) arguments.out = in.data();
+
+    result wrong = attempt(on, [&] { run(on, policy, arguments); });
+    if (!wrong) {
+        if constexpr (std::is_same_v<in_type, out_type>)
+            wrong = in_place ? compare<out_type>(in, "output", n.room, expected)
+                             : compare<out_type>(out, "output", n.room, expected);
+        else
+            wrong = compare<out_type>(out, "output", n.room, expected);
+    }
+    if (!wrong && !in_place) wrong = unchanged(in, "input");
+    if (!wrong) wrong = unchanged(flags_memory, "flags");
+    if (!wrong) wrong = unchanged(keys_memory, "keys");
+    if (!wrong) wrong = unchanged(offsets_memory, "offsets");
+    return wrong;
+}
+
+template <class Case>
+std::size_t segmented_form_count(std::string_view policy) {
+    constexpr forms those = forms_of_case<Case>;
+    if (those == forms::one) return 1;
+    return those == forms::all && policy == default_policy::name() ? std::size(segmented_forms) : 2;
+}
+template <class Case>
+bool is_in_place(std::size_t p, std::size_t form) {
+    return std::is_same_v<typename Case::in_type, typename Case::out_type> && (p + form) % 3 == 1;
+}
+std::string pattern_name(const pattern& p, bool in_place) { return p.name + std::string(in_place ? " in place" : ""); }
+
 } // namespace
 
 template <class Case>
 void check_segmented(const std::vector<target*>& targets, const primitive_function<segmented_arguments<Case>>& run,
                      std::string_view policy, index_type elements_limit, tally& counts) {
-    using A = typename Case::accumulator_type;
-    using in_type = typename Case::in_type;
-    using out_type = typename Case::out_type;
-    constexpr forms those = forms_of_case<Case>;
-    const std::size_t form_count = those == forms::one ? 1
-                                   : those == forms::all && policy == default_policy::name()
-                                       ? std::size(segmented_forms)
-                                       : 2;
-    constexpr index_type bytes = shape_bytes<segmented<A>>;
+    constexpr index_type bytes = shape_bytes<segmented<typename Case::accumulator_type>>;
     const index_type tile = detail::shape_by_name(policy, bytes).elements();
     std::size_t turn = 0;
     each_cell(targets, policy, bytes, elements_limit, counts, [&](target& on, const amount& n, auto report) {
         const auto input = make_input<Case>(n.room, 9);
-        const std::vector<A> x = converted<Case>(input);
         const std::vector<pattern> all = patterns(n.room, tile);
-        for (std::size_t p = 0; p < all.size(); ++p) {
-            const flag_list& heads = all[p].heads;
-            const auto keys = keys_of(heads);
-            const auto offsets = offsets_of(heads);
-            for (std::size_t f = 0; f < form_count; ++f) {
+        for (std::size_t p = 0; p < all.size(); ++p)
+            for (std::size_t f = 0; f < segmented_form_count<Case>(policy); ++f) {
                 const segmented_form& form = segmented_forms[f];
                 // Long inputs: forms and patterns take turns.
-                if (x.size() > 5'000 && turn++ % 3 != 0) continue;
-                std::optional<A> init;
-                if (form.with_init) init.emplace(make_init<Case>(4));
-                std::optional<A> at_heads;
-                if (init) at_heads.emplace(*init);
-                if constexpr (has_identity<typename Case::operator_type, A>)
-                    if (!init) at_heads.emplace(identity_of<A>(typename Case::operator_type{}));
-                // The elements that take part: a tile beyond the live ones could be told from it, if it took part.
-                std::vector<A> live_x(x.begin(), x.begin() + n.size());
-                // Where the last offset lies, something else begins.
-                const std::vector<A> prefixes = segment_prefixes<Case>(policy, live_x, heads, init);
-                std::vector<std::optional<out_type>> expected;
-                for (index_type i = 0; i < n.size(); ++i) {
-                    const bool head = i == 0 || heads[at(i)] != 0;
-                    expected.emplace_back();
-                    if (form.by == segments_by::offsets &&
-                        (offsets.size() < 2 || i < offsets.front() || i >= offsets.back()))
-                        continue; // in no segment
-                    if (form.kind == scan_kind::inclusive)
-                        expected.back().emplace(static_cast<out_type>(prefixes[at(i)]));
-                    else
-                        expected.back().emplace(static_cast<out_type>(head ? *at_heads : prefixes[at(i - 1)]));
-                }
-
-                const bool in_place = std::is_same_v<in_type, out_type> && (p + f) % 3 == 1;
-                guarded<in_type> in(on, n.room, p % 2 == 0 ? 0 : 3);
-                guarded<out_type> out(on, in_place ? 0 : n.room, p % 2 == 0 ? 0 : 1);
-                guarded<std::uint8_t> flags_memory(on, n.room, static_cast<index_type>(p));
-                guarded<std::int32_t> keys_memory(on, n.room, static_cast<index_type>(p % 3));
-                guarded<index_type> offsets_memory(on, static_cast<index_type>(offsets.size()), 0);
-                number live(on, n.live);
-                in.fill(input);
-                flags_memory.fill(heads);
-                keys_memory.fill(keys);
-                offsets_memory.fill(offsets);
-                segmented_arguments<Case> arguments;
-                arguments.by = form.by;
-                arguments.kind = form.kind;
-                arguments.in = in.data();
-                arguments.flags = flags_memory.data();
-                arguments.keys = keys_memory.data();
-                arguments.offsets = offsets_memory.data();
-                arguments.offsets_size = static_cast<index_type>(offsets.size());
-                arguments.size = n.room;
-                arguments.live = live.data();
-                if (init) arguments.init.emplace(*init);
-                arguments.out = out.data();
-                if constexpr (std::is_same_v<in_type, out_type>)
-                    if (in_place) arguments.out = in.data();
-
-                result wrong = attempt(on, [&] { run(on, policy, arguments); });
-                if (!wrong) {
-                    if constexpr (std::is_same_v<in_type, out_type>)
-                        wrong = in_place ? compare<out_type>(in, "output", n.room, expected)
-                                         : compare<out_type>(out, "output", n.room, expected);
-                    else
-                        wrong = compare<out_type>(out, "output", n.room, expected);
-                }
-                if (!wrong && !in_place) wrong = unchanged(in, "input");
-                if (!wrong) wrong = unchanged(flags_memory, "flags");
-                if (!wrong) wrong = unchanged(keys_memory, "keys");
-                if (!wrong) wrong = unchanged(offsets_memory, "offsets");
-                report(wrong, Case::name, form.name, all[p].name + std::string(in_place ? " in place" : ""));
+                if (n.room > 5'000 && turn++ % 3 != 0) continue;
+                const bool in_place = is_in_place<Case>(p, f);
+                report(segmented_cell<Case>(on, run, policy, n, input, all[p].heads, form, p, in_place), Case::name,
+                       form.name, pattern_name(all[p], in_place));
             }
-        }
     });
+}
+
+namespace {
+
+/// Calls check(target, amount, pattern, its number, turn, report) for each pattern of a long input: by the first
+/// target, then by another one.
+template <class Check>
+void each_long_pattern(const std::vector<target*>& targets, index_type bytes, index_type elements, tally& counts,
+                       const Check& check) {
+    const std::string policy = default_policy::name();
+    const tile_shape shape = detail::shape_by_name(policy, bytes);
+    const index_type tiles = std::min<index_type>(330, elements / shape.elements());
+    const amount n{tiles * shape.elements() + 77, std::nullopt};
+    const std::vector<pattern> all = long_patterns(n.room, shape.elements(), static_cast<index_type>(shape.run));
+    for (std::size_t p = 0; p < all.size(); ++p)
+        for (std::size_t turn = 0; turn < 2; ++turn) {
+            target& on = *targets[turn == 0 ? 0 : (p + 1) % targets.size()];
+            check(on, n, all[p], p, turn,
+                  [&](const result& wrong, std::string_view name, std::string_view verb, bool in_place) {
+                      if (wrong)
+                          counts.fail(where(on, policy, name, verb, n, pattern_name(all[p], in_place)) + ": " + *wrong);
+                      else
+                          counts.pass();
+                  });
+        }
+}
+
+} // namespace
+
+template <class Case>
+void check_long_segmented(const std::vector<target*>& targets, const primitive_function<segmented_arguments<Case>>& run,
+                          index_type elements, tally& counts) {
+    constexpr index_type bytes = shape_bytes<segmented<typename Case::accumulator_type>>;
+    const std::string policy = default_policy::name();
+    each_long_pattern(
+        targets, bytes, elements, counts,
+        [&](target& on, const amount& n, const pattern& heads, std::size_t p, std::size_t turn, auto report) {
+            // Forms take turns.
+            const std::size_t f = (p + 3 * turn) % segmented_form_count<Case>(policy);
+            const bool in_place = is_in_place<Case>(p, f);
+            report(segmented_cell<Case>(on, run, policy, n, make_input<Case>(n.room, 9), heads.heads,
+                                        segmented_forms[f], p, in_place),
+                   Case::name, segmented_forms[f].name, in_place);
+        });
 }
 
 // --- reductions by key, run lengths ----------------------------------------------------------------------------------
 
+namespace {
+
+/// Runs and judges reduce_by_key, or run_length_encode.
 template <class Case>
-void check_runs(const std::vector<target*>& targets, const primitive_function<runs_arguments<Case>>& run,
-                std::string_view policy, index_type elements_limit, tally& counts) {
+result runs_cell(target& on, const primitive_function<runs_arguments<Case>>& run, std::string_view policy,
+                 const amount& n, const flag_list& heads, bool lengths_wanted) {
     using A = typename Case::accumulator_type;
     using op = typename Case::operator_type;
     using out_type = typename Case::out_type;
-    constexpr index_type bytes = shape_bytes<run_value<A>>;
+    const auto input = make_input<Case>(n.room, 10);
+    std::vector<A> x = converted<Case>(input);
+    x.erase(x.begin() + n.size(), x.end());
+    const auto keys = keys_of(heads);
+    const auto is_head = [&](index_type i) { return i == 0 || keys[at(i)] != keys[at(i - 1)]; };
+    // Prefixes of every run; its fold is the last of them.
+    std::vector<A> prefixes;
+    if constexpr (is_exact<Case>) {
+        for (index_type i = 0; i < n.size(); ++i)
+            prefixes.push_back(is_head(i) ? x[at(i)] : combine(op{}, A(prefixes.back()), x[at(i)]));
+    } else {
+        std::vector<run_value<A>> pairs;
+        for (index_type i = 0; i < n.size(); ++i) pairs.push_back({is_head(i) ? 1 : 0, x[at(i)]});
+        for (const auto& prefix : tree_of(policy, pairs, run_operator<op>{})) prefixes.push_back(prefix.value);
+    }
+    std::vector<std::optional<std::int32_t>> run_keys, run_lengths;
+    std::vector<std::optional<out_type>> folds;
+    for (index_type i = 0; i < n.size(); ++i) {
+        if (is_head(i)) {
+            run_keys.push_back(keys[at(i)]);
+            run_lengths.push_back(0);
+        }
+        run_lengths.back() = *run_lengths.back() + 1;
+        if (i + 1 == n.size() || is_head(i + 1))
+            folds.emplace_back(std::in_place, static_cast<out_type>(prefixes[at(i)]));
+    }
+    guarded<std::int32_t> keys_memory(on, n.room, 1);
+    guarded<typename Case::in_type> in(on, n.room, 0);
+    guarded<std::int32_t> keys_out(on, n.room, 0);
+    guarded<out_type> out(on, n.room, 1);
+    guarded<std::int32_t> lengths(on, n.room, 3);
+    guarded<index_type> count(on, 1, 0);
+    number live(on, n.live);
+    keys_memory.fill(keys);
+    in.fill(input);
+    const runs_arguments<Case> arguments{lengths_wanted,  keys_memory.data(), in.data(),      n.room,      live.data(),
+                                         keys_out.data(), out.data(),         lengths.data(), count.data()};
+    result wrong = attempt(on, [&] { run(on, policy, arguments); });
+    if (!wrong) wrong = compare<index_type>(count, "count", 1, {static_cast<index_type>(run_keys.size())});
+    if (!wrong) wrong = compare<std::int32_t>(keys_out, "keys", n.room, run_keys);
+    if (!wrong)
+        wrong = lengths_wanted ? compare<std::int32_t>(lengths, "lengths", n.room, run_lengths)
+                               : compare<out_type>(out, "output", n.room, folds);
+    if (!wrong) wrong = unchanged(keys_memory, "input keys");
+    if (!wrong) wrong = unchanged(in, "input");
+    return wrong;
+}
+
+/// Lengths do not depend on the case.
+template <class Case>
+constexpr int runs_verbs = std::is_same_v<Case, cases::int32_plus> ? 2 : 1;
+constexpr const char* runs_verb_names[] = {"reduce_by_key", "run_length_encode"};
+
+} // namespace
+
+template <class Case>
+void check_runs(const std::vector<target*>& targets, const primitive_function<runs_arguments<Case>>& run,
+                std::string_view policy, index_type elements_limit, tally& counts) {
+    constexpr index_type bytes = shape_bytes<run_value<typename Case::accumulator_type>>;
     const index_type tile = detail::shape_by_name(policy, bytes).elements();
     each_cell(targets, policy, bytes, elements_limit, counts, [&](target& on, const amount& n, auto report) {
-        const auto input = make_input<Case>(n.room, 10);
-        std::vector<A> x = converted<Case>(input);
-        x.erase(x.begin() + n.size(), x.end());
-        for (const pattern& p : patterns(n.room, tile)) {
-            const auto keys = keys_of(p.heads);
-            const auto is_head = [&](index_type i) { return i == 0 || keys[at(i)] != keys[at(i - 1)]; };
-            // Prefixes of every run; its fold is the last of them.
-            std::vector<A> prefixes;
-            if constexpr (is_exact<Case>) {
-                for (index_type i = 0; i < n.size(); ++i)
-                    prefixes.push_back(is_head(i) ? x[at(i)] : combine(op{}, A(prefixes.back()), x[at(i)]));
-            } else {
-                std::vector<run_value<A>> pairs;
-                for (index_type i = 0; i < n.size(); ++i) pairs.push_back({is_head(i) ? 1 : 0, x[at(i)]});
-                for (const auto& prefix : tree_of(policy, pairs, run_operator<op>{})) prefixes.push_back(prefix.value);
-            }
-            std::vector<std::optional<std::int32_t>> run_keys, run_lengths;
-            std::vector<std::optional<out_type>> folds;
-            for (index_type i = 0; i < n.size(); ++i) {
-                if (is_head(i)) {
-                    run_keys.push_back(keys[at(i)]);
-                    run_lengths.push_back(0);
-                }
-                run_lengths.back() = *run_lengths.back() + 1;
-                if (i + 1 == n.size() || is_head(i + 1))
-                    folds.emplace_back(std::in_place, static_cast<out_type>(prefixes[at(i)]));
-            }
-            constexpr int verbs = std::is_same_v<Case, cases::int32_plus> ? 2 : 1;
-            for (int verb = 0; verb < verbs; ++verb) {
-                guarded<std::int32_t> keys_memory(on, n.room, 1);
-                guarded<typename Case::in_type> in(on, n.room, 0);
-                guarded<std::int32_t> keys_out(on, n.room, 0);
-                guarded<out_type> out(on, n.room, 1);
-                guarded<std::int32_t> lengths(on, n.room, 3);
-                guarded<index_type> count(on, 1, 0);
-                number live(on, n.live);
-                keys_memory.fill(keys);
-                in.fill(input);
-                const runs_arguments<Case> arguments{verb == 1,  keys_memory.data(), in.data(),
-                                                     n.room,     live.data(),        keys_out.data(),
-                                                     out.data(), lengths.data(),     count.data()};
-                result wrong = attempt(on, [&] { run(on, policy, arguments); });
-                if (!wrong) wrong = compare<index_type>(count, "count", 1, {static_cast<index_type>(run_keys.size())});
-                if (!wrong) wrong = compare<std::int32_t>(keys_out, "keys", n.room, run_keys);
-                if (!wrong)
-                    wrong = verb == 1 ? compare<std::int32_t>(lengths, "lengths", n.room, run_lengths)
-                                      : compare<out_type>(out, "output", n.room, folds);
-                if (!wrong) wrong = unchanged(keys_memory, "input keys");
-                if (!wrong) wrong = unchanged(in, "input");
-                report(wrong, Case::name, verb == 1 ? "run_length_encode" : "reduce_by_key", p.name);
-            }
-        }
+        for (const pattern& p : patterns(n.room, tile))
+            for (int verb = 0; verb < runs_verbs<Case>; ++verb)
+                report(runs_cell<Case>(on, run, policy, n, p.heads, verb == 1), Case::name, runs_verb_names[verb],
+                       p.name);
     });
+}
+
+template <class Case>
+void check_long_runs(const std::vector<target*>& targets, const primitive_function<runs_arguments<Case>>& run,
+                     index_type elements, tally& counts) {
+    constexpr index_type bytes = shape_bytes<run_value<typename Case::accumulator_type>>;
+    const std::string policy = default_policy::name();
+    each_long_pattern(
+        targets, bytes, elements, counts,
+        [&](target& on, const amount& n, const pattern& p, std::size_t p_number, std::size_t turn, auto report) {
+            const int verb = static_cast<int>(p_number + turn) % runs_verbs<Case>;
+            report(runs_cell<Case>(on, run, policy, n, p.heads, verb == 1), Case::name, runs_verb_names[verb], false);
+        });
 }
 
 #define POLYSCAN_CHECK(verb, name)                                                                                     \
@@ -514,5 +634,13 @@ POLYSCAN_RUNS_CASES(POLYSCAN_CHECK_RUNS)
 POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_CHECK_REDUCE)
 POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_CHECK_SEGMENTED)
 POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_CHECK_RUNS)
+
+#define POLYSCAN_CHECK_LONG(verb, name)                                                                                \
+    template void check_long_##verb<cases::name>(                                                                      \
+        const std::vector<target*>&, const primitive_function<verb##_arguments<cases::name>>&, index_type, tally&);
+#define POLYSCAN_CHECK_LONG_SEGMENTED(name, policies) POLYSCAN_CHECK_LONG(segmented, name)
+#define POLYSCAN_CHECK_LONG_RUNS(name, policies) POLYSCAN_CHECK_LONG(runs, name)
+POLYSCAN_LONG_SEGMENTED_CASES(POLYSCAN_CHECK_LONG_SEGMENTED)
+POLYSCAN_LONG_RUNS_CASES(POLYSCAN_CHECK_LONG_RUNS)
 
 } // namespace polyscan::test

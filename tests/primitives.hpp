@@ -15,6 +15,13 @@
 
 namespace polyscan::test {
 
+namespace cases {
+/// Not a case of the scans, whose kernels take numbers and structs alike.
+struct packed_affine : test_case<std::uint64_t, std::uint64_t, std::uint64_t, compose_packed> {
+    static constexpr std::string_view name = "packed_affine";
+};
+} // namespace cases
+
 /// Each grid and each block algorithm once or twice, the default among them.
 using primitive_policies =
     type_list<default_policy, policy<grid::single_block, block::warp_shuffle>, policy<grid::three_pass, block::coarse>,
@@ -103,6 +110,15 @@ template <class Case>
 void check_runs(const std::vector<target*>&, const primitive_function<runs_arguments<Case>>&, std::string_view policy,
                 index_type elements_limit, tally&);
 
+/// Segments and runs over hundreds of tiles, and tiles enough that whoever hands carries out does so in several steps:
+/// `elements` at most. Under the default policy; targets take turns.
+template <class Case>
+void check_long_segmented(const std::vector<target*>&, const primitive_function<segmented_arguments<Case>>&,
+                          index_type elements, tally&);
+template <class Case>
+void check_long_runs(const std::vector<target*>&, const primitive_function<runs_arguments<Case>>&, index_type elements,
+                     tally&);
+
 /// The predicate of the selections: about one element in two, whatever its type.
 struct is_chosen {
     template <class T>
@@ -158,13 +174,28 @@ struct same_residue {
     X(uint8_uint64_plus, default_alone)                                                                                \
     X(int32_fill_forward, default_alone)                                                                               \
     X(int32_squares_int64_plus, default_alone)                                                                         \
+    X(packed_affine, default_alone)                                                                                    \
     X(sealed_plus, default_alone)
 
 #define POLYSCAN_RUNS_CASES(X)                                                                                         \
     X(int32_plus, primitive_policies)                                                                                  \
     X(float_plus, default_alone)                                                                                       \
     X(permutation5, default_alone)                                                                                     \
+    X(packed_affine, default_alone)                                                                                    \
     X(sealed_plus, default_alone)
+
+/// Of those, the ones with segments over hundreds of tiles: sums that round, of 4 and of 8 bytes; what is exact, and
+/// may be regrouped; order.
+#define POLYSCAN_LONG_SEGMENTED_CASES(X)                                                                               \
+    X(float_plus, primitive_policies)                                                                                  \
+    X(double_plus, default_alone)                                                                                      \
+    X(int32_bit_xor, default_alone)                                                                                    \
+    X(int32_fill_forward, default_alone)                                                                               \
+    X(packed_affine, default_alone)
+#define POLYSCAN_LONG_RUNS_CASES(X)                                                                                    \
+    X(int32_plus, primitive_policies)                                                                                  \
+    X(float_plus, default_alone)                                                                                       \
+    X(packed_affine, default_alone)
 
 /// What only a host can hold: reduce, segmented and by key, a few forms.
 #define POLYSCAN_PRIMITIVE_HOST_CASES(X) X(string_concatenate, primitive_policies)

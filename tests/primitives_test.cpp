@@ -28,10 +28,11 @@ std::string verbs_that_differ_from_cub(backend_under_test::type& on, index_type 
 
 namespace {
 
-#ifndef POLYSCAN_TEST_PRIMITIVES_LIMIT
-#define POLYSCAN_TEST_PRIMITIVES_LIMIT 60000
+#ifdef POLYSCAN_TEST_PRIMITIVES_LIMIT
+constexpr index_type elements_limit = POLYSCAN_TEST_PRIMITIVES_LIMIT, long_elements = elements_limit;
+#else
+constexpr index_type elements_limit = 60'000, long_elements = 1'500'000;
 #endif
-constexpr index_type elements_limit = POLYSCAN_TEST_PRIMITIVES_LIMIT;
 
 template <class... Policies, class Check>
 void under_policies(type_list<Policies...>, std::string_view what, const Check& check) {
@@ -64,6 +65,20 @@ POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_REDUCE)
 POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_SEGMENTED)
 POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_RUNS)
 #endif
+
+#define POLYSCAN_TEST_LONG(verb, case_name, policies)                                                                  \
+    TEST_CASE("long " #verb ": " #case_name) {                                                                         \
+        if (skipped("long " #verb)) return;                                                                            \
+        using arguments = verb##_arguments<cases::case_name>;                                                          \
+        const primitive_function<arguments> run = [](target& on, std::string_view policy, const arguments& a) {        \
+            run_##verb<policies>(object(on), policy, a);                                                               \
+        };                                                                                                             \
+        check_long_##verb<cases::case_name>(pointers(), run, long_elements, cells);                                    \
+    }
+#define POLYSCAN_TEST_LONG_SEGMENTED(name, policies) POLYSCAN_TEST_LONG(segmented, name, policies)
+#define POLYSCAN_TEST_LONG_RUNS(name, policies) POLYSCAN_TEST_LONG(runs, name, policies)
+POLYSCAN_LONG_SEGMENTED_CASES(POLYSCAN_TEST_LONG_SEGMENTED)
+POLYSCAN_LONG_RUNS_CASES(POLYSCAN_TEST_LONG_RUNS)
 
 // --- chains ----------------------------------------------------------------------------------------------------------
 
@@ -257,8 +272,7 @@ TEST_CASE("the standard library agrees") {
     }
 }
 
-// --- selections of more than the matrix has
-// ---------------------------------------------------------------------------
+// --- selections of more than the matrix has --------------------------------------------------------------------------
 
 #ifdef POLYSCAN_TEST_HOST
 /// Elements of every size that a backend may move in a way of its own, at lengths around its vectors and its pieces,
