@@ -4,6 +4,10 @@
 #ifndef DESKS
 #define DESKS 2
 #endif
+/* Sections of a worker whose aggregates are published and whose carries it has not fetched: up to 2. */
+#ifndef WAITING
+#define WAITING 2
+#endif
 #define free_for(s) ((s) % DESKS)              /* s + 1 */
 #define published(s) (DESKS + (s) % DESKS)     /* s + 1, 0: nothing yet */
 #define handed_out(s) (2 * DESKS + (s) % DESKS) /* s + 1, 0: nothing yet */
@@ -125,29 +129,50 @@ inline fetch(s) {
 #endif
 }
 
-proctype worker(byte me) {
-    byte held, next, c, n, r, a;
-    take(held);
-    if
-    :: held == SECTIONS -> goto out
-    :: else
-    fi;
-    may_throw;
-    publish(held);
+inline fetch_oldest() {
+    fetch(held);
+    assert(c == held + 1);
+    c = 0;
+    finished++;
+    count--;
+    held = (count > 0 -> second : 0);
+    second = 0
+}
+inline fetch_all() {
     do
-    :: held == SECTIONS -> break
+    :: count > 0 -> fetch_oldest()
+    :: else -> break
+    od
+}
+
+proctype worker(byte me) {
+    byte held, second, count; /* sections that wait: `held` is the oldest */
+    byte next, following, c, n, r, a;
+    take(next);
+    do
+    :: next == SECTIONS -> break
     :: else ->
-       take(next);
-       fetch(held);
-       assert(c == held + 1);
-       c = 0;
-       finished++;
+       take(following);
        if
-       :: next == SECTIONS
-       :: else -> may_throw; publish(next)
+       :: count == WAITING -> fetch_oldest()
+       :: else
        fi;
-       held = next
+       may_throw;
+#ifndef WAITS_FOR_ITSELF
+       if
+       :: memory[free_for(next)] != next + 1 -> fetch_all()
+       :: else
+       fi;
+#endif
+       publish(next);
+       if
+       :: count == 0 -> held = next
+       :: else -> second = next
+       fi;
+       count++;
+       next = following
     od;
+    fetch_all();
 out:
     left++
 }

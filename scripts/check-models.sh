@@ -109,9 +109,11 @@ main() {
 
     tickets_needed prefix_server
     failures_stop_all prefix_server
-    # A worker holds two sections: it may wait for the earlier one while it has the later one still to publish.
+    # A worker holds several sections: it may wait for an earlier one while it has a later one still to publish.
     expect deadlock prefix_server "tile index from the launch, all 3 resident" "${all_resident[@]}"
     expect holds prefix_server "one desk for 2 workers" -DDESKS=1 -DSECTIONS=4
+    expect holds prefix_server "one section waits, not two" -DWAITING=1 -DSECTIONS=4
+    expect deadlock prefix_server "a worker waits for a desk with a section of its own" -DWAITS_FOR_ITSELF -DSECTIONS=4
     for ordering in PUBLISH_ACQUIRE PUBLISH_RELEASE FETCH_ACQUIRE FETCH_RELEASE LOCK_ACQUIRE LOCK_RELEASE SERVE_ACQUIRE \
         SERVE_RELEASE; do
         weakened prefix_server "$ordering"

@@ -160,20 +160,18 @@ void run_prefix_server(const Team& team, int threads, index_type desks, index_ty
     ticket_counter tickets;
     prefix_server<T, Operator> server(sections, desks, values<T>::init(), op);
     team.run(threads, [&](failure& others) {
-        const auto publish = [&](index_type s) {
+        std::vector<T> aggregates;
+        const auto reduce = [&](index_type s, index_type) -> const auto& {
             delay(s);
-            return server.publish(s, std::vector<T>{values<T>::of(s)}, others);
+            aggregates.assign(1, values<T>::of(s));
+            return aggregates;
         };
-        index_type held = tickets.take();
-        if (held >= sections || !publish(held)) return;
-        while (held < sections) {
-            const index_type next = tickets.take();
-            std::optional<T> carry;
-            if (!server.fetch(held, others, carry)) return;
-            if (next < sections && !publish(next)) return;
-            seen(held, *carry);
-            held = next;
-        }
+        const auto scan = [&](index_type s, const std::optional<T>& carry) { seen(s, *carry); };
+        work_through(sections, tickets, server, others, reduce, scan,
+                     [&](const sections_in_hand& hand, const std::optional<T>& carry) -> const auto& {
+                         scan(hand.scanned, carry);
+                         return reduce(hand.reduced, hand.reduced_next);
+                     });
     });
 }
 

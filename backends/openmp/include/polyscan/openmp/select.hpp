@@ -210,27 +210,27 @@ template <bool Both, class Request, class Team>
 index_type select_in_sections(const selection<Both, Request>& all, const Team& team, int threads, scratch_pool& pool) {
     using work = selection<Both, Request>;
     using T = typename work::T;
-    constexpr index_type room_each = 2 * work::lists * work::section;
-    const auto memory = pool.take<T>(threads * room_each);
+    constexpr index_type rooms = tuning::sections_waiting + 1; // for those that wait and the one that is selected
+    constexpr index_type room = work::lists * work::section;
+    const auto memory = pool.take<T>(threads * rooms * room);
     const index_type sections = all.sections();
     index_type total = 0;
-    ticket_counter tickets, rooms;
-    // A thread holds two sections at most; more desks keep fast threads from waiting for slow ones.
-    prefix_server<index_type, plus> server(sections, 4 * index_type{threads}, index_type{0}, plus{});
+    ticket_counter tickets, workers;
+    prefix_server<index_type, plus> server(sections, desks_for(threads), index_type{0}, plus{});
     team.run(threads, [&](failure& others) {
-        T* const room = memory.data() + rooms.take() * room_each;
-        const auto lists_at = [&](index_type half) {
-            T* const chosen = room + half * work::lists * work::section;
-            return selected_section<Both, Request>(chosen, chosen + (work::lists - 1) * work::section);
-        };
-        std::array<selected_section<Both, Request>, 2> halves{lists_at(0), lists_at(1)};
+        T* const mine = memory.data() + workers.take() * rooms * room;
+        std::vector<selected_section<Both, Request>> parts;
+        for (index_type r = 0; r < rooms; ++r) {
+            T* const chosen = mine + r * room;
+            parts.emplace_back(chosen, chosen + (work::lists - 1) * work::section);
+        }
+        // Sections are written in the order in which they were selected.
+        std::size_t selected = 0, written = 0;
         selection_writer<Both, Request> writer(all);
         std::vector<index_type> count(1);
 
-        index_type held = tickets.take();
-        if (held >= sections) return;
-        const auto select = [&](selected_section<Both, Request>& into, index_type s, index_type following,
-                                const auto& meanwhile) {
+        const auto select = [&](index_type s, index_type following, const auto& meanwhile) {
+            auto& into = parts[selected++ % parts.size()];
             into.begin(s * work::section);
             const index_type end = all.section_end(s);
             for (index_type at = into.first(), done = 1; at < end; at += work::piece, ++done) {
@@ -240,26 +240,28 @@ index_type select_in_sections(const selection<Both, Request>& all, const Team& t
             }
             count.front() = into.chosen();
         };
-        index_type next = tickets.take();
-        select(halves[0], held, next, [](index_type) {});
-        if (!server.publish(held, count, others)) return;
-        for (int half = 0; held < sections; half = 1 - half) {
-            const auto& here = halves[static_cast<std::size_t>(half)];
-            std::optional<index_type> before;
-            if (!server.fetch(held, others, before)) return;
-            writer.begin(here, *before);
-            // Drawn before it is needed, because its memory is asked for while `next` is selected.
-            const index_type following = next < sections ? tickets.take() : sections;
-            if (next < sections)
-                select(halves[static_cast<std::size_t>(1 - half)], next, following,
-                       [&](index_type pieces) { writer.write(pieces, work::section_pieces); });
+        const auto write = [&](index_type s, index_type before, const auto& meanwhile) {
+            const auto& from = parts[written++ % parts.size()];
+            writer.begin(from, before);
+            meanwhile();
             writer.write(1, 1);
             writer.flush();
-            if (held + 1 == sections) total = *before + here.chosen();
-            if (next < sections && !server.publish(next, count, others)) return;
-            held = next;
-            next = following;
-        }
+            if (s + 1 == sections) total = before + from.chosen();
+        };
+        work_through(
+            sections, tickets, server, others,
+            [&](index_type s, index_type following) -> const auto& {
+                select(s, following, [](index_type) {});
+                return count;
+            },
+            [&](index_type s, const std::optional<index_type>& before) { write(s, *before, [] {}); },
+            [&](const sections_in_hand& hand, const std::optional<index_type>& before) -> const auto& {
+                write(hand.scanned, *before, [&] {
+                    select(hand.reduced, hand.reduced_next,
+                           [&](index_type pieces) { writer.write(pieces, work::section_pieces); });
+                });
+                return count;
+            });
     });
     return total;
 }

@@ -248,8 +248,7 @@ public:
     value_type scan_and_store(index_type t, const std::optional<value_type>& carry, tile_ahead ahead,
                               Receiver aggregate) {
         aggregate(reduce(ahead.tile));
-        // Tiles of two sections go side by side: so the section after this one starts there.
-        following_ = (ahead.tile - t % cut::section_tiles) * cut::tile;
+        following_ = ahead.next_section * cut::tile;
         if (past_caches_ && ahead.following != tile_ahead::no_tile) {
             const index_type end = std::min((ahead.following + 1) * cut::tile, request().size);
             host::prefetch_segmented(in_, end - tail_rows * length, end); // of the next tile to be folded

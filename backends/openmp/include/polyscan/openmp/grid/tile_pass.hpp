@@ -47,6 +47,7 @@ struct tile_ahead {
     static constexpr index_type no_tile = -1;
     index_type tile;
     index_type following;
+    index_type next_section; ///< the first tile of the section that is scanned after the present one
 };
 
 /// The pass over tiles held in a private workspace, one tile of accumulators per thread.
