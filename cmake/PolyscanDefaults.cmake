@@ -9,6 +9,23 @@ if(POLYSCAN_CUDA AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CU
     set(CMAKE_CUDA_ARCHITECTURES 89) # machine code for 89, and PTX for anything newer
 endif()
 
+option(POLYSCAN_LIGHT_CUDA_TESTS "Compile the CUDA tests and examples quickly, to PTX: for machines without a GPU, where they do not run" OFF)
+mark_as_advanced(POLYSCAN_LIGHT_CUDA_TESTS)
+
+# polyscan_cuda_tests_here(): to be called in a folder of tests or examples, before its targets are made.
+macro(polyscan_cuda_tests_here)
+    if(POLYSCAN_LIGHT_CUDA_TESTS AND CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA")
+        # What is made for a processor stays the registry's and the program's, for scripts/check-ptxas.py to look at.
+        if(CMAKE_CUDA_ARCHITECTURES MATCHES "^[0-9]+[af]?")
+            set(CMAKE_CUDA_ARCHITECTURES "${CMAKE_MATCH_0}-virtual")
+        endif()
+        string(REPLACE "-O3" "-O1" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
+        if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+            add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>")
+        endif()
+    endif()
+endmacro()
+
 # polyscan_instantiations(<target>...): targets whose sources differ only in what they instantiate.
 function(polyscan_instantiations)
     if(POLYSCAN_JOIN_INSTANTIATIONS)

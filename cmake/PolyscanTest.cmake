@@ -46,7 +46,7 @@ function(polyscan_test_main)
     target_compile_features(polyscan_test_main PRIVATE cxx_std_20)
     # Sanitizers, but no warnings: the code is doctest's.
     target_link_libraries(polyscan_test_main PRIVATE doctest::doctest polyscan_own)
-    target_compile_options(polyscan_test_main PRIVATE -w)
+    target_compile_options(polyscan_test_main PRIVATE -w "$<$<CONFIG:Release>:-O0>")
 endfunction()
 
 # The thread sanitizer must be told of OpenMP's own barriers: clang's run-time does so through a tool library.

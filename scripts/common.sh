@@ -16,6 +16,8 @@ build=""
 preset_arguments=()
 for_few_cores=()
 if [ "$(nproc)" -le 4 ]; then for_few_cores=(-DPOLYSCAN_JOIN_INSTANTIATIONS=ON); fi
+light_cuda_tests=-DPOLYSCAN_LIGHT_CUDA_TESTS=ON
+if nvidia-smi -L >/dev/null 2>&1; then light_cuda_tests=-DPOLYSCAN_LIGHT_CUDA_TESTS=OFF; fi
 
 say() { printf '%s\n' "polyscan: $*"; }
 
@@ -75,7 +77,7 @@ configure() {
     if [ -n "$polyscan_python" ]; then
         preset_arguments+=("-DPython3_EXECUTABLE=$polyscan_python")
     fi
-    preset_arguments+=("${for_few_cores[@]}")
+    preset_arguments+=("${for_few_cores[@]}" "$light_cuda_tests")
     read -r -a extra <<<"$polyscan_switches ${POLYSCAN_CMAKE_ARGS:-}" || true
     mkdir -p "$build"
     (cd -- "$root" && quietly "configuring ${polyscan_backends//,/, } in ${build#"$root/"}" "$build/configure.log" \
