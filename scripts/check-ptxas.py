@@ -6,7 +6,6 @@
 
 Dynamic shared memory is not in the log: its size is a constant of the code, which a static_assert holds below the limit.
 A stack frame without spills is an array that is indexed at run time by the user's operator; it is counted, not refused.
-Kernels that are known to spill are listed in KNOWN_TO_SPILL and counted; more than that is refused.
 """
 import argparse
 import re
@@ -14,13 +13,6 @@ import shutil
 import subprocess
 import sys
 
-# Kernels that are known to spill, with the most bytes (stores and loads) that each may: to be mended, not to grow.
-KNOWN_TO_SPILL = (
-    (r"reduce_tiles<.*test::marked,", 160),
-    (r"scan_prefix_server<.*segmented<", 6700),  # of structs; numbers have kernels of their own
-    (r"(scan_segments|reduce_runs_by_key)<", 48),
-    (r"scan_single_block<.*block::coarse.*segmented<float>", 120),
-)
 SHARED_LIMIT = 99 * 1024  # of a block on sm_86 and sm_89, the least among the supported architectures
 
 
@@ -68,18 +60,14 @@ def main():
     if not found:
         print(f"check-ptxas: no kernel for {arguments.arch} in the log; was it a clean build with -Xptxas -v?")
         return 1
-    suspects = [k for k in found if k["stores"] or k["loads"] or k["shared"] > SHARED_LIMIT]
-    for k, name in zip(suspects, demangled([k["name"] for k in suspects])):
-        most = next((most for pattern, most in KNOWN_TO_SPILL if re.search(pattern, name)), 0)
-        k["known"] = k["stores"] + k["loads"] <= most and k["shared"] <= SHARED_LIMIT
-    bad = [k for k in suspects if not k["known"]]
+    bad = [k for k in found if k["stores"] or k["loads"] or k["shared"] > SHARED_LIMIT]
     shown = found if arguments.table else bad
     for k, name in zip(shown, demangled([k["name"] for k in shown])):
         print(f"{k['registers']:4d} registers {k['stack']:5d} stack {k['stores']:5d}/{k['loads']:5d} spilled "
               f"{k['shared']:6d} shared  {name[:240]}")
     stacks = sum(1 for k in found if k["stack"])
     print(f"check-ptxas: {len(found)} kernels for {arguments.arch}, at most {max(k['registers'] for k in found)} registers, "
-          f"{stacks} with a stack frame, {len(suspects) - len(bad)} known to spill, {len(bad)} refused")
+          f"{stacks} with a stack frame, {len(bad)} refused")
     return 1 if bad else 0
 
 

@@ -31,6 +31,7 @@
 /// In place is allowed: `out` may be `in` if their elements have the same size. Any other overlap is rejected.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -45,7 +46,10 @@ namespace polyscan {
 template <class T>
 struct segmented {
     T value;
-    bool head;
+    /// 0 or 1. As wide as leaves no padding behind it, which compilers for GPUs would copy byte by byte.
+    std::conditional_t<alignof(T) >= sizeof(std::uint64_t), std::uint64_t,
+                       std::conditional_t<alignof(T) >= sizeof(std::uint32_t), std::uint32_t, bool>>
+        head;
 };
 
 /// The operator on pairs that restarts at heads. Associative if the operator on values is.

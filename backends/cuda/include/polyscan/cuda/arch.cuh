@@ -22,6 +22,19 @@ constexpr std::size_t shared_memory_per_block(int compiled_for) {
     return 163 * 1024;
 }
 
+/// Blocks that a multiprocessor of the architecture that is compiled for holds, by the shared memory of each.
+constexpr int blocks_of(std::size_t shared_memory) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 1200 || __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890
+    constexpr std::size_t all = 100 * 1024;
+#elif __CUDA_ARCH__ >= 900
+    constexpr std::size_t all = 228 * 1024;
+#else
+    constexpr std::size_t all = 164 * 1024;
+#endif
+    constexpr std::size_t own = 1024; // the system's, of each block
+    return static_cast<int>(all / (shared_memory + own));
+}
+
 __device__ inline std::uint32_t shared_address(const void* p) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }

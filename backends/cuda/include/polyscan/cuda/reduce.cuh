@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include <polyscan/cuda/arch.cuh>
 #include <polyscan/cuda/backend.hpp>
 #include <polyscan/cuda/block/balanced_fold.cuh>
 #include <polyscan/cuda/grid/tile_pass.cuh>
@@ -24,10 +25,11 @@ struct reduce_kernel {
     static constexpr int row = static_cast<int>(shape.run);
     static constexpr int run = row / warp_size; // elements of a row in one lane
     static constexpr int elements = rows * row;
-    static constexpr int threads = tuning::row_threads + warp_size;
+    static constexpr int fold_warps = tuning::reduce_fold_warps;
+    static constexpr int threads = tuning::row_threads + fold_warps * warp_size;
     using group = thread_group<tuning::row_threads, threads>;
     static constexpr int rows_each = rows / group::warps; // of a warp
-    static constexpr int batch = tuning::fold_batch(sizeof(A));
+    static constexpr int batch = tuning::reduce_batch<A>;
     static constexpr int window = warp_size * tuning::reduce_cells_at_once<A>;
     static_assert(row % warp_size == 0 && rows % group::warps == 0);
 
@@ -36,7 +38,12 @@ struct reduce_kernel {
         alignas(sizeof(uint4)) shared_array<A, rows> totals[2];
         std::uint32_t next[2];
         shared_array<A, row> last_row;
-        alignas(sizeof(uint4)) shared_array<A, window> aggregates; // of the folding warp
+        /// Of a folding warp: its window, and what is before it.
+        struct part {
+            alignas(sizeof(uint4)) shared_array<A, window> aggregates;
+            shared_array<A, 1> sum;
+            arch::phase_barrier is_turn; ///< ends a phase for each window but the first of all
+        } parts[fold_warps];
         ticket first;
     };
 };
@@ -115,15 +122,17 @@ fold_partial_tile(const KernelRequest& request, index_type first, int count,
 /// The left fold of the first `count` values, at least one, behind `before`, in batches: a sum waits for the sum before
 /// it and not for a read.
 template <class Operator, class A, int N>
-__device__ A fold_values(const Operator& op, const maybe<A>& before, const shared_array<A, N>& values, int count) {
-    constexpr int batch = tuning::fold_batch(sizeof(A));
+__device__ A fold_values(const Operator& op, const maybe<A>& before, const shared_array<A, N>& values, int count,
+                         int from = 0) {
+    constexpr int batch = tuning::reduce_batch<A>;
     constexpr bool in_words = batch * sizeof(A) % sizeof(uint4) == 0;
     struct alignas(in_words ? sizeof(uint4) : alignof(A)) batch_values {
         slot<A> of[batch];
     };
     const auto read = [&](int i) { return *reinterpret_cast<const batch_values*>(&values[i]); };
+    count += from;
     slot<A> sum;
-    int done = 0; // at the beginning of a batch
+    int done = from; // at the beginning of a batch
     if (before.present) {
         sum.value = before.place.value;
     } else {
@@ -148,57 +157,81 @@ __device__ A fold_values(const Operator& op, const maybe<A>& before, const share
     return sum.value;
 }
 
-/// By one warp: all aggregates in order, as far as they are there. Whoever publishes one has drawn its ticket and waits
-/// for nobody.
+/// By several warps: all aggregates in order. They take windows in turn; the sum goes from warp to warp. Whoever
+/// publishes an aggregate has drawn its ticket and waits for nobody.
 template <class KernelRequest>
 __device__ void fold_aggregates(const KernelRequest& request, const cells<typename KernelRequest::accumulator_type>& of,
-                                index_type tiles, typename reduce_kernel<KernelRequest>::shared& shared) {
+                                std::uint32_t tiles, typename reduce_kernel<KernelRequest>::shared& shared, int me) {
     using kernel = reduce_kernel<KernelRequest>;
     using A = typename kernel::A;
     constexpr int each = kernel::window / warp_size;
     constexpr bool exact = exactly_associative<typename KernelRequest::operator_type, A>;
+    constexpr std::uint32_t window = kernel::window, stride = kernel::fold_warps * window;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
+    auto& mine = shared.parts[me];
     // The lane's cell k of a window. Where every order of association gives the same bits, a lane has neighbours.
     const auto place = [&](int k) { return exact ? lane * each + k : k * warp_size + lane; };
     typename cells<A>::image seen[each];
-    const auto fetch = [&](index_type first) {
+    const auto fetch = [&](std::uint32_t first) {
 #pragma unroll
-        for (int k = 0; k < each; ++k) {
-            const index_type tile = first + place(k);
-            seen[k] = of.fetch(tile < tiles ? tile : tiles - 1); // no branch before a read
-        }
+        for (int k = 0; k < each; ++k) seen[k] = of.fetch(min(first + place(k), tiles - 1)); // no branch before a read
     };
     maybe<A> sum = request.init;
-    fetch(0);
-    for (index_type first = 0; first < tiles;) {
-        slot<A> value[each];
-        int reached = kernel::window; // the first that is missing
+    unsigned parity = 0;
+    std::uint32_t first = static_cast<unsigned>(me) * window;
+    if (first < tiles) fetch(first);
+    for (; first < tiles; first += stride) {
+        const int size = static_cast<int>(min(window, tiles - first));
+        bool is_turn = first == 0;
+        for (int done = 0; done < size;) {
+            slot<A> value[each];
+            int reached = kernel::window; // the first that is missing
 #pragma unroll
-        for (int k = each - 1; k >= 0; --k) {
-            const bool known = of.decode(seen[k], value[k]) != tile_state::empty;
-            if (known) shared.aggregates[place(k)] = value[k].value;
-            if constexpr (exact) {
-                if (!known) reached = place(k);
-            } else {
-                const unsigned missing = ~__ballot_sync(whole_warp, known);
-                if (missing != 0) reached = k * warp_size + __ffs(static_cast<int>(missing)) - 1;
+            for (int k = each - 1; k >= 0; --k) {
+                const bool known = of.decode(seen[k], value[k]) != tile_state::empty;
+                if (known) mine.aggregates[place(k)] = value[k].value;
+                if constexpr (exact) {
+                    if (!known) reached = place(k);
+                } else {
+                    const unsigned missing = ~__ballot_sync(whole_warp, known);
+                    if (missing != 0) reached = k * warp_size + __ffs(static_cast<int>(missing)) - 1;
+                }
+            }
+            if constexpr (exact) reached = __reduce_min_sync(whole_warp, reached);
+            // Whole batches, but at the end.
+            reached = reached < size ? reached / kernel::batch * kernel::batch : size;
+            fetch(reached == size ? first + stride : first); // on their way while these are folded
+            const bool as_tree = exact && done == 0 && reached == kernel::window;
+            slot<A> total;
+            if (as_tree) total.value = fold_lanes<warp_size>(request.op, fold_run(request.op, value));
+            if (!is_turn) {
+                // A window that is not whole is folded in parts, as soon as it is its turn.
+                if (reached < size && __shfl_sync(whole_warp, static_cast<int>(mine.is_turn.has_ended(parity)), 0) == 0)
+                    continue;
+                mine.is_turn.wait(parity);
+                parity ^= 1;
+                is_turn = true;
+                sum.set(mine.sum[0]);
+            }
+            if (as_tree) {
+                sum.set(cuda::combine(request.op, sum, total.value));
+            } else if (reached > done) {
+                __syncwarp(); // read after write: every lane reads all of them
+                sum.set(fold_values(request.op, sum, mine.aggregates, reached - done, done));
+            }
+            done = reached;
+            __syncwarp(); // write after read: the next ones take their places; and the sum before
+        }
+        if (lane == 0) {
+            if (first + window < tiles) {
+                auto& next = shared.parts[me + 1 == kernel::fold_warps ? 0 : me + 1];
+                next.sum[0] = sum.place.value;
+                next.is_turn.arrive();
+            } else if (request.total != nullptr) {
+                *request.total = sum.place.value;
             }
         }
-        if constexpr (exact) reached = __reduce_min_sync(whole_warp, reached);
-        // Whole batches, but at the end.
-        const index_type left = tiles - first;
-        reached = reached < left ? reached / kernel::batch * kernel::batch : static_cast<int>(left);
-        fetch(first + reached); // the next ones are on their way while these are folded
-        if (exact && reached == kernel::window) {
-            sum.set(cuda::combine(request.op, sum, fold_lanes<warp_size>(request.op, fold_run(request.op, value))));
-        } else if (reached > 0) {
-            __syncwarp(); // read after write: every lane reads all of them
-            sum.set(fold_values(request.op, sum, shared.aggregates, reached));
-            __syncwarp(); // write after read: the next ones take their places
-        }
-        first += reached;
     }
-    if (lane == 0 && request.total != nullptr) *request.total = sum.place.value;
 }
 
 template <class KernelRequest>
@@ -209,8 +242,11 @@ __global__ void __launch_bounds__(reduce_kernel<KernelRequest>::threads, tuning:
     using group = typename kernel::group;
     auto& shared = block_memory<typename kernel::shared>();
 
-    if (group::is_leader()) shared.first = counter.draw();
-    __syncthreads(); // read after write: everybody, the folding warp included, reads the first ticket
+    if (group::is_leader()) {
+        shared.first = counter.draw();
+        for (auto& part : shared.parts) part.is_turn.begin(1);
+    }
+    __syncthreads(); // read after write: everybody, the folding warps included, reads the first ticket
     const ticket first = shared.first;
     const index_type tiles = ceil_div(request.size(), index_type{kernel::elements});
     const cells<A> aggregates(counter.cells_memory(), first.epoch);
@@ -218,10 +254,13 @@ __global__ void __launch_bounds__(reduce_kernel<KernelRequest>::threads, tuning:
 
     if (group::rank() >= group::count) {
         if (!folds) return;
+        const int me = group::warp() - group::warps;
         if (tiles > 0)
-            fold_aggregates(request, aggregates, tiles, shared);
-        else if (group::lane() == 0)
+            fold_aggregates(request, aggregates, static_cast<std::uint32_t>(tiles), shared, me);
+        else if (me == 0 && group::lane() == 0)
             store_empty_total(request);
+        // The one with the last window has seen all others fold.
+        if (me != static_cast<int>((max(tiles, index_type{1}) - 1) / kernel::window % kernel::fold_warps)) return;
         // It has read the last cell, so it retires for its block: whose leader draws a ticket for the last time before
         // it publishes its last tile, which this warp has seen.
         if (group::lane() == 0) counter.retire(first.epoch);

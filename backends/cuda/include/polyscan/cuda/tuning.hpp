@@ -59,7 +59,8 @@ constexpr int rescan_blocks_per_multiprocessor() {
 /// enough tiles in flight to cover the time that a carry takes.
 inline constexpr int row_threads = 256;
 /// Rows whose shuffles are under way at once: more hide more of their latency, and take registers.
-inline constexpr int rows_at_once = 4;
+template <class A>
+inline constexpr int rows_at_once = shuffles_rounds<A> ? 4 : 2;
 /// single_block has one tile in flight: more warps shorten it.
 inline constexpr int lone_row_threads = 512;
 /// Blocks of `row_threads` threads and a server's warp that shall fit one multiprocessor. 4 leave 56 registers a
@@ -82,9 +83,13 @@ constexpr int fold_batch(std::size_t bytes) { return bytes <= 8 ? 8 : bytes <= 1
 /// KiB on its way. 2 / 3 took 67.6 / 73.8 us for 2^26 floats: more blocks read no faster, and take turns from the
 /// folding warp.
 inline constexpr int reduce_blocks_per_multiprocessor = 2;
-/// Aggregates that a lane of the folding warp reads at once: 4 / 8 / 16 took 67.6 / 67.4 / 68.2 us for 2^26
-/// floats, 66.2 / 67.2 / 70.2 us for as many integers, 106 / 91 / 84 us for 2^25 doubles, where 16 do not fit the
-/// registers. Structs' operators take registers of their own.
+/// Warps that fold aggregates in turn: 1 / 2 / 3 took 91 / 76 / 76 us for 2^25 doubles, 353 / 268 / 259 for 2^27.
+inline constexpr int reduce_fold_warps = 2;
+/// Values that are read ahead of a sum. Structs' operators take registers of their own.
+template <class A>
+inline constexpr int reduce_batch = std::is_arithmetic_v<A> ? fold_batch(sizeof(A)) : 2;
+/// Aggregates that a lane of a folding warp reads at once: 2 / 4 / 8 took 75.9 / 70.6 / 70.9 us for 2^26 floats; 4 / 8
+/// 80 / 75 us for 2^25 doubles.
 template <class A>
 inline constexpr int reduce_cells_at_once = sizeof(A) <= 4            ? 4
                                             : sizeof(A) > 8           ? 2
@@ -94,7 +99,7 @@ inline constexpr int reduce_cells_at_once = sizeof(A) <= 4            ? 4
 /// Segmented scans of numbers and reductions by key. Measured on an H200; times of 2^26 floats, with a segment for each
 /// 50 elements / in one segment; a copy of the same bytes takes 147 us with flags, 194 us with keys.
 ///
-/// Shared memory that leaves room for three blocks on a multiprocessor of sm_90.
+/// Shared memory by elements that leaves room for three blocks on a multiprocessor of sm_90.
 inline constexpr std::size_t room_of_three = 71 * 1024;
 /// Shared memory that leaves room for what else a block needs on any architecture.
 inline constexpr std::size_t room_of_one = 92 * 1024;
@@ -112,15 +117,23 @@ inline constexpr int segmented_steps_at_once = 1;
 /// Reductions by key, where grouping does not matter: elements of a row, of which a tile has 64. Lengths of runs took
 /// 366 / 208 us with 32 / 64; sums would have to do with fewer blocks.
 constexpr int run_row(bool is_lengths) { return is_lengths ? 64 : 32; }
-/// The server of both: tiles of a lane, by the bytes of what a tile publishes. A lane with one tile took 277 us for one
-/// segment, with four 235 us; reductions 938 / 662 us with 2 / 4.
+/// The server of both: tiles of a lane, by the bytes of what a tile publishes. When one warp served, a lane with one
+/// tile took 277 us for one segment, with four 235 us; reductions 938 / 662 us with 2 / 4. Four of doubles take more
+/// registers than there are: 2 / 4 took 497 / 679 us by key.
 constexpr int served_each(std::size_t bytes) { return bytes <= 4 ? 4 : 2; }
 constexpr int served_runs_each(std::size_t bytes) { return bytes <= 8 ? 4 : 2; }
-/// Lanes in a row without a head up to which sums are passed on from lane to lane, not formed by one lane for all: with
-/// a segment for each 5000 elements, 0 / 8 took 222 / 175 us.
-inline constexpr int lanes_passed_on = 8;
-/// Lanes' values that one lane folds in one loop; more take registers.
-inline constexpr int lanes_at_once = 1;
+/// Warps of a block that takes no tiles itself, which serve in turn: 2 / 4 took 451 / 440 us for 2^26 doubles by key in
+/// one segment, where one beside the scans took 755. 6 take the shared memory of a third block.
+inline constexpr int server_warps = 4;
+/// Reads of a lane's values that are ahead of the sums: as many as cover the time of one.
+constexpr int quads_ahead(int bytes) { return bytes <= 16 ? 2 : 1; }
+/// Looks (some 700 ns each) for a whole window before a part of it is served: with a segment for each 5000 elements, 1
+/// / 4 / 10 took 549 / 550 / 479 us for reductions, 515 / 462 / 459 for doubles by key.
+inline constexpr int looks_before_part_of_window = 10;
+/// How often the serving block looks whether others draw tickets, and how many looks without a draw make it take tiles
+/// itself. A tile takes 5 us; a look more at the end of the launch costs up to the time between two.
+inline constexpr unsigned looks_for_draws_every_ns = 1000;
+inline constexpr int looks_without_draw = 16;
 /// Reads of 16 bytes that a thread that folds the totals of rows has in one loop.
 inline constexpr int folded_at_once = 4;
 

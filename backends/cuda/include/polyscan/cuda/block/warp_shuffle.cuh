@@ -162,7 +162,7 @@ private:
         // Across lanes: the upper half of every group of 2 d lanes takes in the last element of the lower half.
 #pragma unroll
         for (int d = 1; d < lanes; d *= 2) {
-            constexpr int at_once = std::min(steps, tuning::rows_at_once);
+            constexpr int at_once = std::min(steps, tuning::rows_at_once<A>);
 #pragma unroll
             for (int first = 0; first < steps; first += at_once) {
                 slot<A> below[at_once];

@@ -128,8 +128,8 @@ private:
     __device__ A fold_group() {
         const int lane = static_cast<int>(threadIdx.x) % warp_size;
         constexpr int batch = tuning::fold_batch(sizeof(A));
-        // Structs of bytes are unpacked to many registers: one batch at a time.
-        constexpr int batches_unrolled = alignof(A) >= sizeof(std::uint32_t) ? warp_size / batch : 1;
+        // Structs that take many registers: one batch at a time.
+        constexpr int batches_unrolled = tuning::shuffles_rounds<A> ? warp_size / batch : 1;
         slot<A> mine;
         A sum = sum_.place.value;
 #pragma unroll batches_unrolled

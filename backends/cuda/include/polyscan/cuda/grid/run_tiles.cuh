@@ -51,6 +51,7 @@ struct runs_work {
     const index_type* count; ///< or null
 
     __device__ index_type size() const { return live_count(capacity, count); }
+    __device__ const Input& input() const { return in; }
     template <class T>
     __device__ A converted(const T& raw) const {
         return static_cast<A>(transform(raw));
@@ -129,7 +130,7 @@ struct runs_cells {
             value.value = total.value.value;
         return state != tile_state::empty;
     }
-    __device__ void publish(index_type tile, const A& value, index_type heads, int) const {
+    __device__ void publish(index_type tile, const A& value, index_type heads, bool) const {
         carries.publish(tile + 1, tile_state::carry, {heads, value});
     }
 };
@@ -189,9 +190,12 @@ struct runs_shape {
     struct shared {
         values loaded[scan_warps]; ///< the tile after those
         heads loaded_heads[scan_warps];
-        stage stages[tuning::run_lag(sizeof(Key) + sizeof(fold_type)) + 1];
+        union {
+            stage stages[tuning::run_lag(sizeof(Key) + sizeof(fold_type)) + 1];
+            typename server::values_of_many served_values; ///< where the block takes no tiles
+        };
         typename server::room served;
-        ticket first;
+        walk_start start;
     };
 };
 
@@ -200,31 +204,35 @@ class runs_reduction {
     using shape = runs_shape<Work>;
     using A = typename shape::A;
     using Key = typename shape::Key;
-    using group = typename shape::group;
     using stage_type = typename shape::stage;
     using carry_type = typename shape::carry_type;
     static constexpr int run = shape::run, steps = shape::steps, step = shape::step, rows_of_warp = shape::rows_of_warp;
 
 public:
+    using group = typename shape::group;
+    using shared_type = typename shape::shared;
+
     __device__ runs_reduction(const Work& work, const ticket_counter& counter, typename shape::shared& shared)
         : work_(work), counter_(counter), shared_(shared),
           tiles_(static_cast<std::uint32_t>(shape::tiles(work.size()))),
           in_last_(static_cast<int>(work.size() % shape::elements)),
-          cells_(counter.cells_memory(), shared.first.epoch, tiles_) {}
+          cells_(counter.cells_memory(), shared.start.first.epoch, tiles_) {}
+
+    __device__ std::uint32_t tiles() const { return tiles_; }
 
     /// By the threads that scan.
     __device__ void scan_tiles() {
         take_tiles<group>(
-            shared_.first.number, tiles_, counter_, shared_.stages, [&](std::uint32_t tile) { load(tile); },
+            shared_.start.first.number - 1, tiles_, counter_, shared_.stages, [&](std::uint32_t tile) { load(tile); },
             [&](std::uint32_t tile, stage_type& stage) { scan(tile, stage); },
             [&](std::uint32_t tile, stage_type& stage) { fold(tile, stage); },
             [&](std::uint32_t tile, stage_type& stage) { finish(tile, stage); });
     }
 
-    /// By one warp: the carries.
-    __device__ void serve() const {
+    /// By warp `me` of `of`: the carries.
+    __device__ void serve(int me, int of) const {
         const typename shape::server_operator op = server_op();
-        server(cells_, op, shared_.served).serve(tiles_);
+        server(cells_, op, shared_.served, shared_.served_values, me, of).serve(tiles_);
     }
 
 private:
@@ -257,27 +265,6 @@ private:
     }
 
     // --- scan --------------------------------------------------------------------------------------------------------
-
-    __device__ void values_of(std::uint32_t tile, int left, int k, slot<A> (&value)[run]) const {
-        const int at = k * step + lane() * run;
-        const auto exists = [&](int e) { return at + e < left; };
-        if constexpr (shape::copies_values) {
-            using In = std::remove_cv_t<std::remove_pointer_t<typename Work::input_type>>;
-            slot<In> raw[run];
-            shared_.loaded[group::warp()].run(k * warp_size + lane(), raw);
-#pragma unroll
-            for (int e = 0; e < run; ++e) {
-                value[e].value = A{};
-                if (exists(e)) value[e].value = work_.converted(raw[e].value);
-            }
-        } else {
-#pragma unroll
-            for (int e = 0; e < run; ++e) {
-                value[e].value = A{};
-                if (exists(e)) value[e].value = work_.converted(work_.in[first_of(tile) + at + e]);
-            }
-        }
-    }
 
     __device__ void scan(std::uint32_t tile, stage_type& stage) {
         const int left = this->left(tile), w = group::warp();
@@ -336,7 +323,11 @@ private:
                 unsigned lanes_with_heads[at_once];
                 int open[at_once]; // not needed: an entry knows whether it is the first of its row
 #pragma unroll
-                for (int i = 0; i < at_once; ++i) values_of(tile, left, first + i, v[i]);
+                for (int i = 0; i < at_once; ++i) {
+                    const int k = first + i, at = k * step + lane() * run;
+                    values_of_run(work_, shared_.loaded[w], k * warp_size + lane(), first_of(tile) + at, left - at,
+                                  v[i]);
+                }
 #pragma unroll
                 for (int i = 0; i < at_once; ++i) lanes_with_heads[i] = __ballot_sync(whole_warp, bits[i] != 0);
                 scan_rows(work_.op, v, bits, lanes_with_heads, open);
@@ -472,22 +463,9 @@ private:
 
 template <class Work>
 __global__ void __launch_bounds__(runs_shape<Work>::threads,
-                                  sizeof(typename runs_shape<Work>::shared) <= tuning::room_of_three ? 3 : 2)
+                                  std::min(3, arch::blocks_of(sizeof(typename runs_shape<Work>::shared))))
     reduce_runs_by_key(const __grid_constant__ Work work, const ticket_counter counter) {
-    using shape = runs_shape<Work>;
-    using group = typename shape::group;
-    auto& shared = block_memory<typename shape::shared>();
-    if (group::is_leader()) shared.first = counter.draw();
-    __syncthreads(); // read after write: everybody, the server's warp included, reads the first ticket
-    runs_reduction<Work> reduction(work, counter, shared);
-    if (group::warp() < group::warps) {
-        reduction.scan_tiles();
-    } else if (shared.first.number == 0) {
-        reduction.serve();
-    }
-    // Retiring clears the cells when epochs wrap: then it waits for everybody who uses them.
-    if (ticket_counter::wraps(shared.first.epoch)) __syncthreads();
-    if (group::is_leader()) counter.retire(shared.first.epoch);
+    walk_tiles<runs_reduction<Work>>(work, counter);
 }
 
 /// Reductions by key of numbers, with any operator, and run-length encoding.
@@ -507,7 +485,7 @@ void run(policy<grid::prefix_server, block::warp_shuffle>, const Request& reques
     using shape = runs_shape<typename parts::work>;
     if (request.total != nullptr) reject("total", "a reduction by key has none");
     const index_type tiles = shape::tiles(request.size);
-    on.launch_resident(reduce_runs_by_key<typename parts::work>, tiles, shape::threads,
+    on.launch_resident(reduce_runs_by_key<typename parts::work>, blocks_to_walk(tiles), shape::threads,
                        shared_bytes<typename shape::shared>, parts::make(request),
                        on.counter<typename shape::carry_type>(2 * tiles));
 }

@@ -12,6 +12,7 @@
 #include <polyscan/by_key.hpp>
 #include <polyscan/cuda/arch.cuh>
 #include <polyscan/cuda/grid/carry_server.cuh>
+#include <polyscan/cuda/grid/tile_pass.cuh>
 #include <polyscan/cuda/request.cuh>
 #include <polyscan/cuda/tickets.cuh>
 #include <polyscan/cuda/tuning.hpp>
@@ -339,6 +340,20 @@ __device__ void scan_rows(const Operator& op, slot<A> (&v)[N][Run], const unsign
     for (int i = 0; i < N; ++i) open[i] = last_head[i] < (lane & ~(row_lanes - 1)) ? before_head[i] : 0;
 }
 
+/// Whether other blocks draw the tickets of all tiles. By one thread, which waits for the last of them, or for a while
+/// without one.
+__device__ inline bool all_tickets_drawn(const ticket_counter& counter, std::uint32_t tiles) {
+    int looks = 0; // since the last draw
+    for (std::uint32_t before = 0; before <= tiles;) {
+        __nanosleep(tuning::looks_for_draws_every_ns);
+        const std::uint32_t now = counter.drawn();
+        looks = now == before ? looks + 1 : 0;
+        if (looks == tuning::looks_without_draw) return false;
+        before = now;
+    }
+    return true;
+}
+
 /// A block's way through tiles, by the warps that scan and one that folds: each tile is loaded while the one before is
 /// scanned, and finished `Stages` - 1 tiles after it was scanned, when its carry has had time to come. Steps are
 /// functions of the tile and of its stage; stages are used in turn:
@@ -368,7 +383,7 @@ __device__ void take_tiles(std::uint32_t first, std::uint32_t tiles, const ticke
             arch::wait_for_copies();
             __syncwarp(); // read after write: lanes read what others have copied
             scan(tile, stage);
-            if (Group::is_leader()) stage.next = drawn.number;
+            if (Group::is_leader()) stage.next = drawn.number - 1;
         }
         // Read after write: what the scan has left for the fold, and the ticket; and what the fold of the tile before
         // has left for its finish. Write after read: stages are used in turn, and another one lies between.
@@ -391,6 +406,79 @@ __device__ void take_tiles(std::uint32_t first, std::uint32_t tiles, const ticke
         if (is_done) return;
         tile = next;
     }
+}
+
+/// A run of the input as values, of which `count` exist; from what the warp has copied of it, if it copies.
+template <class Work, class Part, class A, int Run>
+__device__ void values_of_run(const Work& work, const Part& copied, int r, index_type first, int count,
+                              slot<A> (&value)[Run]) {
+    using Input = typename Work::input_type;
+    if constexpr (is_copied<Input>) {
+        slot<std::remove_cv_t<std::remove_pointer_t<Input>>> raw[Run];
+        copied.run(r, raw);
+#pragma unroll
+        for (int e = 0; e < Run; ++e) {
+            value[e].value = A{};
+            if (e < count) value[e].value = work.converted(raw[e].value);
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < Run; ++e) {
+            value[e].value = A{};
+            if (e < count) value[e].value = work.converted(work.input()[first + e]);
+        }
+    }
+}
+
+/// Blocks that walk over so many tiles, if the device holds them: one more, to serve.
+constexpr index_type blocks_to_walk(index_type tiles) { return tiles > 1 ? tiles + 1 : 1; }
+
+/// The block's first ticket, and whether the block serves.
+struct walk_start {
+    ticket first;
+    bool serves;
+};
+
+/// A kernel's block: `Walk` can scan tiles and serve.
+///
+/// Ticket 0 is the server's: tile t has ticket t + 1. Where other blocks take tiles, the block with ticket 0 takes
+/// none, and several of its warps serve in turn. Should no ticket be drawn for a while although tiles are left, it
+/// takes tiles too, and one further warp of it serves, as in a grid of one block. So one running block is enough.
+template <class Walk, class Work>
+__device__ void walk_tiles(const Work& work, const ticket_counter& counter) {
+    using group = typename Walk::group; // the threads that scan, and a warp that folds; behind them the one that serves
+    static_assert(tuning::server_warps < group::warps, "one more looks for draws");
+    auto& shared = block_memory<typename Walk::shared_type>();
+    if (group::is_leader()) {
+        shared.start.first = counter.draw();
+        shared.start.serves = shared.start.first.number == 0;
+        shared.served.begin();
+        if (shared.start.serves && gridDim.x == 1) shared.start.first = counter.draw();
+    }
+    __syncthreads(); // read after write: everybody, the server's warps included, reads the ticket
+    Walk walk(work, counter, shared);
+    const bool serves = shared.start.serves;
+    bool serves_only = serves && gridDim.x > 1;
+#pragma unroll 1
+    for (;;) {
+        const int of = serves_only ? tuning::server_warps : 1, me = group::warp() - (serves_only ? 0 : group::warps);
+        if (serves && me >= 0 && me < of) {
+            walk.serve(me, of);
+        } else if (!serves_only && me < 0) {
+            walk.scan_tiles();
+        } else if (serves_only && me == of && group::lane() == 0) {
+            if (!all_tickets_drawn(counter, walk.tiles())) shared.served.leave_off();
+        }
+        if (!serves_only) break;
+        __syncthreads(); // read after write: whether the serving warps have left off, and where
+        if (!shared.served.is_left_off()) break;
+        if (group::is_leader()) shared.start.first = counter.draw();
+        __syncthreads(); // read after write: everybody reads the ticket
+        serves_only = false;
+    }
+    // Retiring clears the cells when epochs wrap: then it waits for everybody who uses them.
+    if (ticket_counter::wraps(shared.start.first.epoch)) __syncthreads();
+    if (group::is_leader()) counter.retire(shared.start.first.epoch);
 }
 
 } // namespace polyscan::cuda

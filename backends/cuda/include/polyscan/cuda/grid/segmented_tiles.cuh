@@ -10,7 +10,8 @@
 ///
 /// An element is open to the left where no segment has begun before it: in its row, then in its tile. An aggregate with
 /// a head is the carry of the next tile, which takes it from its neighbour. Other carries come from a server
-/// (carry_server.cuh): one warp of the block that drew ticket 0. Element 0 is a head, so nothing comes before tile 0.
+/// (carry_server.cuh), in the block that drew ticket 0 (walk_tiles). Element 0 is a head, so nothing comes before tile
+/// 0.
 ///
 /// Progress needs one running block. A block publishes the aggregate of each tile that it has before it waits for the
 /// carry of an earlier one, except that of the tile which it loads ahead. What it waits for depends on earlier tickets
@@ -55,6 +56,7 @@ struct segmented_work {
     const index_type* count;
 
     __device__ index_type size() const { return live_count(capacity, count); }
+    __device__ const Input& input() const { return element.in; }
     template <class T>
     __device__ A converted(const T& raw) const {
         return static_cast<A>(element.transform(raw));
@@ -109,8 +111,8 @@ struct segmented_cells {
         heads = state == tile_state::carry ? 1 : 0;
         return state != tile_state::empty;
     }
-    __device__ void publish(index_type tile, const A& value, index_type, int own_heads) const {
-        if (own_heads == 0) cell.publish(tiles + tile + 1, tile_state::carry, value);
+    __device__ void publish(index_type tile, const A& value, index_type, bool has_head) const {
+        if (!has_head) cell.publish(tiles + tile + 1, tile_state::carry, value);
     }
 };
 
@@ -146,7 +148,6 @@ struct segmented_shape {
     static constexpr bool copies_values = is_copied<typename Work::input_type>;
     using values = copied_part<typename Work::input_type, run, steps * warp_size>;
     using heads = warp_heads<typename Work::heads_type, run, steps * warp_size>;
-    static constexpr int blocks_per_multiprocessor = three_fit ? 3 : 2;
 
     /// A lane's run that is put aside.
     using word = detail::word_of_size<run* static_cast<int>(sizeof(A))>;
@@ -166,12 +167,16 @@ struct segmented_shape {
         int first_head_row;                  ///< of the tile; `rows` if there is none
         std::uint32_t next;                  ///< number of the ticket drawn meanwhile
     };
+    using server = carry_server<exact, segmented_cells<A>, typename Work::operator_type, A>;
     struct shared {
         values loaded[scan_warps]; ///< the tile after those
         heads loaded_heads[scan_warps];
-        stage stages[lag + 1];
-        typename carry_server<exact, segmented_cells<A>, typename Work::operator_type, A>::room served;
-        ticket first;
+        union {
+            stage stages[lag + 1];
+            typename server::values_of_many served_values; ///< where the block takes no tiles
+        };
+        typename server::room served;
+        walk_start start;
     };
 };
 
@@ -179,38 +184,36 @@ template <class Work>
 class segmented_scan {
     using shape = segmented_shape<Work>;
     using A = typename shape::A;
-    using group = typename shape::group;
     using stage_type = typename shape::stage;
-    using served_cells = segmented_cells<A>;
     static constexpr int run = shape::run, steps = shape::steps, step = shape::step, row_lanes = shape::lanes;
 
 public:
+    using group = typename shape::group;
+    using shared_type = typename shape::shared;
+
     __device__ segmented_scan(const Work& work, const ticket_counter& counter, typename shape::shared& shared)
-        : work_(work), counter_(counter), shared_(shared), cells_(counter.cells_memory(), shared.first.epoch) {
+        : work_(work), counter_(counter), shared_(shared), cells_(counter.cells_memory(), shared.start.first.epoch) {
         const index_type size = work.size();
         tiles_ = static_cast<std::uint32_t>(shape::tiles(size));
         in_last_ = static_cast<int>(size - (index_type{tiles_} - 1) * shape::elements);
     }
 
+    __device__ std::uint32_t tiles() const { return tiles_; }
+
     /// By the threads that scan.
     __device__ void scan_tiles() {
         take_tiles<group>(
-            shared_.first.number, tiles_, counter_, shared_.stages, [&](std::uint32_t tile) { load(tile); },
+            shared_.start.first.number - 1, tiles_, counter_, shared_.stages, [&](std::uint32_t tile) { load(tile); },
             [&](std::uint32_t tile, stage_type& stage) { scan(tile, stage); },
             [&](std::uint32_t tile, stage_type& stage) { fold(tile, stage); },
             [&](std::uint32_t tile, stage_type& stage) { finish(tile, stage); });
     }
 
-    /// By one warp: the carries of tiles that need another than their neighbour's aggregate.
-    __device__ void serve() const {
-        const served_cells between{cells_, tiles_};
-        carry_server<shape::exact, served_cells, typename Work::operator_type, A>(between, work_.element.op,
-                                                                                  shared_.served)
-            .serve(tiles_);
+    /// By warp `me` of `of`: the carries of tiles that need another than their neighbour's aggregate.
+    __device__ void serve(int me, int of) const {
+        const segmented_cells<A> between{cells_, tiles_};
+        typename shape::server(between, work_.element.op, shared_.served, shared_.served_values, me, of).serve(tiles_);
     }
-
-    /// By the leader, when everybody in the block has used the cells for the last time.
-    __device__ void retire() const { counter_.retire(shared_.first.epoch); }
 
 private:
     __device__ static int lane() { return group::lane(); }
@@ -255,28 +258,13 @@ private:
         }
     }
     __device__ void values_of(std::uint32_t tile, unsigned bits, int left, int k, slot<A> (&value)[run]) const {
-        const auto exists = [&](int e) { return k * step + e < left; };
-        if constexpr (shape::copies_values) {
-            using In = std::remove_cv_t<std::remove_pointer_t<typename Work::input_type>>;
-            slot<In> raw[run];
-            shared_.loaded[group::warp()].run(k * warp_size + lane(), raw);
-#pragma unroll
-            for (int e = 0; e < run; ++e) {
-                value[e].value = A{};
-                if (exists(e)) value[e].value = work_.converted(raw[e].value);
-            }
-        } else {
-            const index_type first = first_of(tile) + k * step;
-#pragma unroll
-            for (int e = 0; e < run; ++e) {
-                value[e].value = A{};
-                if (exists(e)) value[e].value = work_.converted(work_.element.in[first + e]);
-            }
-        }
+        values_of_run(work_, shared_.loaded[group::warp()], k * warp_size + lane(), first_of(tile) + k * step,
+                      left - k * step, value);
         if constexpr (Work::has_start) {
 #pragma unroll
             for (int e = 0; e < run; ++e)
-                if ((bits >> e & 1) != 0 && exists(e)) value[e].value = combined(work_.element.start, value[e].value);
+                if ((bits >> e & 1) != 0 && k * step + e < left)
+                    value[e].value = combined(work_.element.start, value[e].value);
         }
     }
 
@@ -425,22 +413,10 @@ private:
 };
 
 template <class Work>
-__global__ void __launch_bounds__(segmented_shape<Work>::threads, segmented_shape<Work>::blocks_per_multiprocessor)
+__global__ void __launch_bounds__(segmented_shape<Work>::threads,
+                                  std::min(3, arch::blocks_of(sizeof(typename segmented_shape<Work>::shared))))
     scan_segments(const __grid_constant__ Work work, const ticket_counter counter) {
-    using shape = segmented_shape<Work>;
-    using group = typename shape::group;
-    auto& shared = block_memory<typename shape::shared>();
-    if (group::is_leader()) shared.first = counter.draw();
-    __syncthreads(); // read after write: everybody, the server's warp included, reads the first ticket
-    segmented_scan<Work> scan(work, counter, shared);
-    if (group::warp() < group::warps) {
-        scan.scan_tiles();
-    } else if (shared.first.number == 0) {
-        scan.serve();
-    }
-    // Retiring clears the cells when epochs wrap: then it waits for everybody who uses them.
-    if (ticket_counter::wraps(shared.first.epoch)) __syncthreads();
-    if (group::is_leader()) scan.retire();
+    walk_tiles<segmented_scan<Work>>(work, counter);
 }
 
 /// Segmented scans and scans by key of numbers, with any operator.
@@ -460,8 +436,9 @@ void run(policy<grid::prefix_server, block::warp_shuffle>, const Request& reques
     using shape = segmented_shape<typename parts::work>;
     if (request.total != nullptr) reject("total", "a segmented scan has none");
     const index_type tiles = shape::tiles(request.size);
-    on.launch_resident(scan_segments<typename parts::work>, tiles, shape::threads, shared_bytes<typename shape::shared>,
-                       parts::make(request), on.counter<typename parts::value_type>(2 * tiles));
+    on.launch_resident(scan_segments<typename parts::work>, blocks_to_walk(tiles), shape::threads,
+                       shared_bytes<typename shape::shared>, parts::make(request),
+                       on.counter<typename parts::value_type>(2 * tiles));
 }
 
 } // namespace polyscan::cuda
