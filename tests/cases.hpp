@@ -129,6 +129,14 @@ struct concatenate {
     static std::string identity() { return {}; }
 };
 
+/// A transform of bytes, which keeps neither their order nor their sum.
+template <class T>
+struct bend {
+    POLYSCAN_FUNCTION constexpr T operator()(std::uint8_t value) const {
+        return static_cast<T>(value % 5 != 0 ? value * value - 3 : value / 2);
+    }
+};
+
 /// A transform that widens.
 struct square {
     POLYSCAN_FUNCTION constexpr std::int64_t operator()(std::int32_t value) const {
@@ -220,6 +228,11 @@ inline constexpr bool exactly_associative<test::compose_words, test::words<Word,
     X(bfloat16_float_minimum, test_case<bfloat16, float, float, minimum>)                                              \
     X(float_double_float_plus, test_case<float, double, float, plus>) /* the carry has more bits than the output */    \
     X(int32_squares_int64_plus, test_case<std::int32_t, std::int64_t, std::int64_t, plus, square>)                     \
+    X(uint8_plus, test_case<std::uint8_t, std::uint8_t, std::uint8_t, plus>)                                           \
+    X(uint8_minimum, test_case<std::uint8_t, std::uint8_t, std::uint8_t, minimum>)                                     \
+    X(uint8_bent_plus, test_case<std::uint8_t, std::uint8_t, std::uint8_t, plus, bend<std::uint8_t>>)                  \
+    X(uint8_bent_int8_maximum, test_case<std::uint8_t, std::int8_t, std::int8_t, maximum, bend<std::int8_t>>)          \
+    X(uint8_bent_int8_int64_bit_xor, test_case<std::uint8_t, std::int8_t, std::int64_t, bit_xor, bend<std::int8_t>>)   \
     X(int32_fill_forward, test_case<std::int32_t, std::int32_t, std::int32_t, fill_forward>)                           \
     X(double_fill_forward, test_case<double, double, double, fill_forward>)
 

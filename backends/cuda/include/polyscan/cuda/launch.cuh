@@ -49,7 +49,11 @@ public:
     }
     /// The code that runs of the kernel knows clusters.
     bool has_clusters(const void* kernel) { return arch::has_clusters(facts(kernel).compiled_for); }
-    int multiprocessors() { return backend_.multiprocessors(); }
+    /// Blocks of the kernel that the device holds at once.
+    template <class... Parameters>
+    int resident_blocks(void (*kernel)(Parameters...), int threads, std::size_t shared_memory) {
+        return properties(reinterpret_cast<const void*>(kernel), threads, shared_memory);
+    }
     /// Tests ask for few blocks.
     bool limits_blocks() const { return backend_.hooks().most_blocks > 0; }
 

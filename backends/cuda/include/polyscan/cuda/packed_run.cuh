@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include <polyscan/cuda/request.cuh>
@@ -42,17 +43,22 @@ public:
     static constexpr int words = has_words ? bytes / 4 : 1;
     /// Registers that it takes. Elements of bytes take one a byte.
     static constexpr int registers = has_words ? words : std::max(1, bytes / std::min(4, static_cast<int>(alignof(T))));
+    /// Elements that fill accesses of 16 bytes, one or several each.
+    static constexpr bool has_wide_elements = !has_words && sizeof(T) % sizeof(uint4) == 0;
     /// Bytes that one instruction reads at most.
-    static constexpr int access_bytes = has_words ? bytes : std::max(4, static_cast<int>(alignof(T)));
+    static constexpr int access_bytes = has_words           ? bytes
+                                        : has_wide_elements ? static_cast<int>(sizeof(uint4))
+                                                            : std::max(4, static_cast<int>(alignof(T)));
     static constexpr int granule = static_cast<int>(alignof(T)); ///< addresses are multiples of this
 
     /// From shared memory, at any multiple of the granule; `base` is aligned to 16, and 16 bytes more than the run's
-    /// can be read.
+    /// can be read. `Aligned`: at a multiple of the run's size.
+    template <bool Aligned = false>
     __device__ void load(const unsigned char* base, unsigned offset) {
         if constexpr (has_words) {
-            const unsigned past = offset % bytes;
+            const unsigned past = Aligned ? 0 : offset % bytes;
             const auto* const whole = reinterpret_cast<const word_type*>(base + (offset - past));
-            if (granule % bytes == 0 || past == 0) {
+            if (Aligned || granule % bytes == 0 || past == 0) {
                 const word_type only = *whole;
                 std::memcpy(word_, &only, bytes);
             } else {
@@ -64,8 +70,39 @@ public:
                 for (int i = 0; i < words; ++i) word_[i] = word[i];
             }
         } else {
+            if constexpr (has_wide_elements) {
+                if (offset % sizeof(uint4) == 0) {
+                    uint4 word[bytes / sizeof(uint4)];
+#pragma unroll
+                    for (std::size_t i = 0; i < bytes / sizeof(uint4); ++i)
+                        word[i] = reinterpret_cast<const uint4*>(base + offset)[i];
+                    std::memcpy(static_cast<void*>(element_), word, bytes);
+                    return;
+                }
+            }
 #pragma unroll
             for (int e = 0; e < Run; ++e) element_[e].value = reinterpret_cast<const T*>(base + offset)[e];
+        }
+    }
+    /// The counterpart. A run that is held as words goes to a multiple of its size.
+    __device__ void store_back(unsigned char* base, unsigned offset) const {
+        if constexpr (has_words) {
+            word_type only;
+            std::memcpy(&only, word_, bytes);
+            *reinterpret_cast<word_type*>(base + offset) = only;
+        } else {
+            if constexpr (has_wide_elements) {
+                if (offset % sizeof(uint4) == 0) {
+                    uint4 word[bytes / sizeof(uint4)];
+                    std::memcpy(word, static_cast<const void*>(element_), bytes);
+#pragma unroll
+                    for (std::size_t i = 0; i < bytes / sizeof(uint4); ++i)
+                        reinterpret_cast<uint4*>(base + offset)[i] = word[i];
+                    return;
+                }
+            }
+#pragma unroll
+            for (int e = 0; e < Run; ++e) reinterpret_cast<T*>(base + offset)[e] = element_[e].value;
         }
     }
 
@@ -86,10 +123,11 @@ public:
         }
     }
 
-    // Integers of one byte, each in a register of its own, in one instruction an element or less. (Left to itself, the
-    // compiler takes three.)
+    // Integers of one byte. Each in a register of its own, in one instruction an element or less (left to itself, the
+    // compiler takes three):
 
-    static constexpr bool holds_bytes = has_words && sizeof(T) == 1 && std::is_integral_v<T>;
+    static constexpr bool holds_bytes =
+        has_words && sizeof(T) == 1 && std::is_integral_v<T> && !std::is_same_v<T, bool>;
     template <class Wide>
     __device__ void unpack_bytes(slot<Wide> (&element)[Run]) const {
         static_assert(holds_bytes && sizeof(Wide) == sizeof(std::uint32_t));
@@ -107,39 +145,95 @@ public:
     template <class Wide>
     __device__ void pack_bytes(const slot<Wide> (&element)[Run]) {
         static_assert(holds_bytes && sizeof(Wide) == sizeof(std::uint32_t));
-        const auto two = [&](int e) {
-            return __byte_perm(static_cast<std::uint32_t>(element[e].value),
-                               static_cast<std::uint32_t>(element[e + 1].value), 0x0040);
-        };
+        const auto at = [&](int e) { return static_cast<std::uint32_t>(element[e].value); };
 #pragma unroll
-        for (int i = 0; i < words; ++i) word_[i] = __byte_perm(two(4 * i), two(4 * i + 2), 0x5410);
+        for (int i = 0; i < words; ++i) word_[i] = four_bytes(at(4 * i), at(4 * i + 1), at(4 * i + 2), at(4 * i + 3));
     }
-    /// The least or greatest: two bytes a word, three words an instruction.
-    template <class Wide, bool Greatest>
-    __device__ Wide extreme_of_bytes() const {
-        constexpr bool is_signed = std::is_signed_v<T>;
-        std::uint32_t extreme = 0;
+    /// The lowest bytes of four words.
+    __device__ static std::uint32_t four_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+        return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+    }
+
+    // Or as they are, several in an instruction, by these operators. Sums are formed modulo 2^32, of which only the
+    // lowest byte counts. The least or greatest of bytes is that of 16-bit numbers with the bytes above and anything
+    // below, two in a word: bytes 1 and 3 are there, bytes 0 and 2 come there by a shift.
+
+    template <class Operator>
+    static constexpr bool knows =
+        std::is_same_v<Operator, plus> || std::is_same_v<Operator, minimum> || std::is_same_v<Operator, maximum>;
+    /// op(neutral, x) == x
+    template <class Operator>
+    static constexpr T neutral() {
+        if (std::is_same_v<Operator, plus>) return T{0};
+        return std::is_same_v<Operator, maximum> ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+    }
+    /// Folds of one run or several: begun, added to, ended.
+    template <class Operator>
+    __device__ static std::uint32_t begin_fold() {
+        return static_cast<std::uint8_t>(neutral<Operator>()) * 0x01000100u;
+    }
+    template <class Operator>
+    __device__ std::uint32_t add_to_fold(std::uint32_t folded) const {
+        static_assert(holds_bytes && knows<Operator>);
 #pragma unroll
         for (int i = 0; i < words; ++i) {
-            std::uint32_t even, odd; // bytes 0 and 2, 1 and 3, each followed by its sign or by 0
-            asm("prmt.b32 %0, %1, 0, %2;" : "=r"(even) : "r"(word_[i]), "n"(is_signed ? 0xa280 : 0x4240));
-            asm("prmt.b32 %0, %1, 0, %2;" : "=r"(odd) : "r"(word_[i]), "n"(is_signed ? 0xb391 : 0x4341));
-            const std::uint32_t third = i == 0 ? odd : extreme;
-            if constexpr (is_signed)
-                extreme = Greatest ? __vimax3_s16x2(even, odd, third) : __vimin3_s16x2(even, odd, third);
+            if constexpr (std::is_same_v<Operator, plus>)
+                folded = __dp4a(word_[i], 0x01010101u, folded);
             else
-                extreme = Greatest ? __vimax3_u16x2(even, odd, third) : __vimin3_u16x2(even, odd, third);
+                folded = extreme_of<Operator>(word_[i] << 8, word_[i], folded);
         }
-        using half = std::conditional_t<is_signed, std::int16_t, std::uint16_t>;
-        const Wide low = static_cast<half>(extreme), high = static_cast<half>(extreme >> 16);
-        return (low < high) == Greatest ? high : low;
+        return folded;
     }
-    /// Modulo 2^32, of which the lowest byte is that of the sum of bytes.
-    __device__ std::uint32_t sum_of_bytes() const {
-        std::uint32_t sum = 0;
+    template <class Operator, class Wide>
+    __device__ static Wide end_fold(std::uint32_t folded) {
+        if constexpr (std::is_same_v<Operator, plus>)
+            return static_cast<Wide>(folded);
+        else
+            return static_cast<Wide>(extreme_of<Operator>(folded, folded << 16)) >> 24;
+    }
+    /// Every byte becomes the fold of `before` and the bytes up to it. Returns the last.
+    template <class Operator, class Wide>
+    __device__ Wide spread(Wide before) {
+        static_assert(holds_bytes && knows<Operator> && sizeof(Wide) == sizeof(std::uint32_t));
+        auto so_far = static_cast<std::uint32_t>(before);
+        if constexpr (std::is_same_v<Operator, plus>) {
 #pragma unroll
-        for (int i = 0; i < words; ++i) sum = __dp4a(word_[i], 0x01010101u, sum);
-        return sum;
+            for (int i = 0; i < words; ++i) {
+                std::uint32_t sum[4];
+#pragma unroll
+                for (int e = 0; e < 4; ++e) sum[e] = __dp4a(word_[i], 0x01010101u >> (8 * (3 - e)), so_far);
+                so_far = sum[3];
+                word_[i] = four_bytes(sum[0], sum[1], sum[2], sum[3]);
+            }
+            return static_cast<Wide>(so_far);
+        } else {
+            so_far = __byte_perm(so_far, 0, 0x0404); // in both halves
+#pragma unroll
+            for (int i = 0; i < words; ++i) {
+                const std::uint32_t even = word_[i] << 8, odd = word_[i], pair = extreme_of<Operator>(even, odd);
+                // Byte 2 comes after bytes 0 and 1; byte 0 after none, so it is put before itself.
+                const std::uint32_t before_even = __byte_perm(even, pair, 0x5410);
+                const std::uint32_t to_even = extreme_of<Operator>(even, before_even, so_far);
+                const std::uint32_t to_odd = extreme_of<Operator>(odd, to_even);
+                word_[i] = __byte_perm(to_even, to_odd, 0x7351);
+                so_far = __byte_perm(to_odd, 0, 0x3232); // the last one, in both halves
+            }
+            return static_cast<Wide>(so_far) >> 24;
+        }
+    }
+    /// Bytes first, ..., until - 1 stay, others become `other`.
+    __device__ void keep(unsigned first, unsigned until, T other) {
+        static_assert(holds_bytes);
+        const std::uint32_t filled = static_cast<std::uint8_t>(other) * 0x01010101u;
+        const auto from = [](unsigned byte, int i) { // a mask of word i
+            const int bits = min(max(static_cast<int>(byte) - 4 * i, 0), 4) * 8;
+            return static_cast<std::uint32_t>(0xffffffffull << bits);
+        };
+#pragma unroll
+        for (int i = 0; i < words; ++i) {
+            const std::uint32_t mask = from(first, i) & ~from(until, i);
+            word_[i] = (word_[i] & mask) | (filled & ~mask);
+        }
     }
 
     /// Every element moves one place on; the last one is lost.
@@ -211,6 +305,15 @@ public:
         for (int i = 0; i < words; ++i) result.word_[i] = first ? a.word_[i] : b.word_[i];
         return result;
     }
+    /// The same bytes as elements of another type.
+    template <class U>
+    __device__ packed_run<U, Run> as() const {
+        static_assert(has_words && packed_run<U, Run>::has_words && sizeof(U) == sizeof(T));
+        packed_run<U, Run> result;
+#pragma unroll
+        for (int i = 0; i < words; ++i) result.word_[i] = word_[i];
+        return result;
+    }
     /// The run of lane `lane`. All lanes of the warp take part.
     __device__ packed_run from_lane(int lane) const {
         packed_run result;
@@ -220,6 +323,27 @@ public:
     }
 
 private:
+    /// Of 16-bit numbers, two in a word.
+    template <class Operator>
+    __device__ static std::uint32_t extreme_of(std::uint32_t a, std::uint32_t b) {
+        constexpr bool greatest = std::is_same_v<Operator, maximum>;
+        if constexpr (std::is_signed_v<T>)
+            return greatest ? __vmaxs2(a, b) : __vmins2(a, b);
+        else
+            return greatest ? __vmaxu2(a, b) : __vminu2(a, b);
+    }
+    template <class Operator>
+    __device__ static std::uint32_t extreme_of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+        constexpr bool greatest = std::is_same_v<Operator, maximum>;
+        if constexpr (std::is_signed_v<T>)
+            return greatest ? __vimax3_s16x2(a, b, c) : __vimin3_s16x2(a, b, c);
+        else
+            return greatest ? __vimax3_u16x2(a, b, c) : __vimin3_u16x2(a, b, c);
+    }
+
+    template <class, int>
+    friend class packed_run;
+
     using word_type = std::conditional_t<has_words, detail::word_of_size<bytes>, std::uint32_t>;
     std::uint32_t word_[words];            ///< where has_words
     slot<T> element_[has_words ? 1 : Run]; ///< otherwise

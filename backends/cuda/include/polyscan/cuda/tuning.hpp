@@ -171,14 +171,22 @@ constexpr int server_groups_ahead(std::size_t bytes) { return bytes <= 16 ? 4 : 
 /// Warps that scan: 8, or 16 where a lane's run has many small elements, which need registers, or one large one, whose
 /// shuffles take long: affine maps over 64-bit integers took 735 us with 8, 547 us with 16.
 constexpr int pipeline_scan_warps(std::size_t bytes, int run) { return run > 8 || bytes == 16 ? 16 : 8; }
+/// Exact values of 16 bytes: neighbours that a lane takes, an odd number, so that lanes read from different banks; rows
+/// of a tile, 30 KiB; each has a warp. Affine maps over 64-bit integers, by run x rows: 1 x 64 took 582 us, 3 x 21 (7
+/// warps) 771, 5 x 12 530, 7 x 9 628.
+inline constexpr int wide_run = 5, wide_rows = 12;
+/// Runs of bytes that a lane reads before it transforms the first: 2 / 4 made no difference to a multiplication by 2;
+/// with a branch and a product they took 943 / 1147 us (1 GiB).
+inline constexpr int transformed_at_once = 2;
 /// Registers of a value from which on blocks have fewer warps.
 inline constexpr int heavy = 5;
 /// Warps that reduce: 8 / 4 took 524 / 523 us. Each takes registers from all.
 constexpr int pipeline_reduce_warps(int registers) { return registers < heavy ? 4 : 2; }
 /// Warps that gather groups of aggregates in turn. A turn takes about three ways through the L2 cache: 2 / 3 / 4 took
-/// 534 / 524 / 526 us. Small tiles come faster: structs of 24 bytes, 1 GiB, 2 / 5 took 962 / 688 us.
+/// 534 / 524 / 526 us. Small tiles come faster, but a fourth one shares its quarter of the multiprocessor with the
+/// folding warp: structs of 24 / 40 bytes, 1 GiB, took 545 / 734 us with 3, 571 / 812 with 5.
 constexpr int pipeline_gather_warps(int registers, int traffic, bool exact) {
-    if (registers >= heavy) return exact ? 2 : 5; // 16 or 20 warps a block leave 128 or 96 registers a thread
+    if (registers >= heavy) return exact ? 2 : 3; // 16 or 18 warps a block leave 128 or 96 registers a thread
     if (traffic < 40 * 1024) return 6;
     if (registers == 3 && !exact) return 5;
     return registers == 2 ? 3 : 4; // three tiles of 8-byte values just fit 99 KiB
@@ -188,8 +196,17 @@ constexpr int pipeline_gather_warps(int registers, int traffic, bool exact) {
 constexpr int pipeline_publish_warps(int registers, bool exact) {
     return (registers == 3 || registers >= heavy) && !exact ? 2 : 1;
 }
-/// Values that the folding warp reads ahead. Structs of 40 bytes, 1 GiB, 2 / 6 took 1060 / 982 us.
-constexpr int server_fold_batch(std::size_t bytes) { return bytes <= 8 ? 8 : bytes <= 16 ? 4 : 6; }
+/// Values of a group that the folding warp, or one that gathers, reads ahead; the latter reads all small ones at once.
+/// Structs of 40 bytes, 1 GiB, by the former: 4 / 6 / 8 took 810 / 812 / 835 us.
+constexpr int server_fold_batch(std::size_t bytes, bool gathers) {
+    if (gathers && bytes <= 4) return 32;
+    return bytes <= 8 ? 8 : gathers && bytes > 16 ? 2 : 4;
+}
+/// Batches in one piece of code: all by the folding warp (structs of 24 / 40 bytes took 571 / 812 us so, 693 / 1004 one
+/// by one). A warp that gathers has not the registers for structs of 12 bytes and of more than 16.
+constexpr int server_batches_unrolled(std::size_t bytes, bool gathers) {
+    return gathers && (bytes == 12 || bytes > 16) ? 1 : 32;
+}
 /// The server's block looks this often whether the others still take tiles.
 inline constexpr unsigned server_looks_every_ns = 2000;
 /// Tiles in shared memory, where there is room: 3 / 4 / 5 / 6 took 556 / 529 / 520 / 520 us. More where a tile moves
@@ -201,8 +218,9 @@ constexpr int pipeline_loads_in_flight(int tile_bytes) { return std::clamp(16 * 
 constexpr bool draws_ahead(int traffic) { return traffic < 56 * 1024; }
 /// Groups of 32 tiles that cells are fetched into the cache ahead of the server: 0 / 12 took 522 / 520 us.
 inline constexpr int prefetched_groups = 12;
-/// Looks (some 20 ns each) for a whole group before the server publishes a part of it.
-inline constexpr int looks_before_part = 64;
+/// Looks (some 10 ns each) for a whole group before the server publishes a part of it: with 64, half of the time, short
+/// inputs took 3 to 6 % more; 256 made no difference.
+inline constexpr int looks_before_part = 128;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
 /// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
 /// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. And registers that it shuffles at once.
@@ -223,9 +241,10 @@ inline constexpr bool frees_stage_early = true;
 /// Tiles that are scanned by blocks of one cluster instead: the 8 blocks that every device with clusters can hold.
 /// 256 KiB, pipeline / cluster: float 7.2 / 5.3 us, int32 7.1 / 5.5, double 6.8 / 5.5.
 inline constexpr int most_tiles_in_cluster = 8;
-/// A block for each tile, too, where there are at most as many tiles as multiprocessors, or this many: each folds what
-/// is before its tile. 4 MiB, launches back to back, pipeline / this: float 10.5 / 6.1 us, int32 9.3 / 6.1; launches
-/// that overlap save 1.9 us of that.
+/// A block for each tile, too, where there are at most as many tiles as blocks that are resident, or this many: each
+/// folds what is before its tile. 4 MiB, launches back to back, pipeline / this: float 10.5 / 6.1 us, int32 9.3 / 6.1;
+/// launches that overlap save 1.9 us of that. 8 MiB, two blocks a multiprocessor: float 10.2 / 8.4, int32 8.8 / 8.5,
+/// double 10.9 / 8.9.
 inline constexpr int most_tiles_each = 256;
 /// Aggregates that a lane waits for at once.
 inline constexpr int aggregates_awaited = 4;

@@ -22,7 +22,7 @@ __device__ A fold_run(const Operator& op, slot<A> (&v)[Run]) {
 #pragma unroll
     for (int s = 1; s < Run; s *= 2)
 #pragma unroll
-        for (int e = 0; e < Run; e += 2 * s) v[e].value = polyscan::combine(op, v[e].value, v[e + s].value);
+        for (int e = 0; e + s < Run; e += 2 * s) v[e].value = polyscan::combine(op, v[e].value, v[e + s].value);
     return v[0].value;
 }
 

@@ -210,7 +210,8 @@ bool run_few_tiles(const Request& request, launcher& on) {
         (tiles <= tuning::most_tiles_in_cluster && on.has_clusters(reinterpret_cast<const void*>(function)))) {
         on.launch_cluster(function, tiles, kernel::group::count, bytes, kernel_request<Request>(request),
                           ticket_counter{});
-    } else if (tiles <= std::min(tuning::most_tiles_each, on.multiprocessors())) {
+    } else if (tiles <= std::min<index_type>(tuning::most_tiles_each,
+                                             on.resident_blocks(function, kernel::group::count, bytes))) {
         on.launch(function, tiles, kernel::group::count, bytes, kernel_request<Request>(request),
                   on.counter<typename Request::accumulator_type>(tiles));
     } else {

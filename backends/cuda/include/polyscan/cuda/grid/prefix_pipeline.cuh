@@ -103,14 +103,20 @@ struct pipeline_shape {
     static constexpr int out_bytes = KernelRequest::writes_memory ? static_cast<int>(sizeof(Out)) : 0;
 
     static constexpr tile_shape tree = shape_for<block::warp_shuffle, A>;
-    static constexpr int rows = static_cast<int>(tree.threads);
     static constexpr int lanes = std::min(static_cast<int>(tree.run), warp_size); // of a row
     /// Where regrouping changes no bit, runs of small elements are as long as one access of 16 bytes allows.
     static constexpr bool exact = exactly_associative<typename KernelRequest::operator_type, A>;
     static constexpr int tree_run = static_cast<int>(tree.run) / lanes;
     static constexpr int access_run =
         static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, 16 / std::max(in_bytes, out_bytes)))));
-    static constexpr int run = exact && lanes == warp_size ? std::max(tree_run, access_run) : tree_run;
+    /// Exact values of 16 bytes, of which a run of one access is one: lanes take several neighbours, whose folds take
+    /// fewer operations and shuffles, and outputs leave through the stage.
+    static constexpr bool groups_wide = exact && lanes == warp_size && tree_run == 1 && sizeof(A) == sizeof(uint4) &&
+                                        in_bytes == sizeof(A) && out_bytes == sizeof(A);
+    static constexpr int run = groups_wide                   ? tuning::wide_run
+                               : exact && lanes == warp_size ? std::max(tree_run, access_run)
+                                                             : tree_run;
+    static constexpr int rows = groups_wide ? tuning::wide_rows : static_cast<int>(tree.threads);
     /// What values are held in. Small integers take a register each; of those, arithmetic modulo 2^32 and comparisons
     /// need no instructions to keep them small.
     using wide = std::conditional_t<std::is_signed_v<A>, std::int32_t, std::uint32_t>;
@@ -125,6 +131,9 @@ struct pipeline_shape {
     static constexpr bool aligns_outputs = regroups && KernelRequest::writes_memory &&
                                            packed_run<Out, run>::has_words && sizeof(Out) < sizeof(std::uint32_t);
     static constexpr unsigned line = 128;
+    /// Copies to shared memory start at multiples of this. From a place inside of a line on they are slower; but three
+    /// stages of 32 KiB with a line beside would not fit the smallest architectures everywhere.
+    static constexpr unsigned piece = aligns_outputs ? line : sizeof(uint4);
     static constexpr int row = lanes * run;
     static constexpr int elements = rows * row;
     static constexpr int rows_at_once = warp_size / lanes; // side by side in a warp
@@ -143,7 +152,12 @@ struct pipeline_shape {
     /// Packed structs take more while they are unpacked.
     static constexpr int weight =
         regroups && !std::is_arithmetic_v<A> ? std::max(value_registers, tuning::heavy) : value_registers;
-    static constexpr int scan_warps = tuning::pipeline_scan_warps(sizeof(A), run);
+    /// Elements of one byte are transformed once: the reduction leaves what the operator sees in their places.
+    static constexpr bool takes_input_as_it_is =
+        std::is_same_v<In, A> && std::is_same_v<decltype(KernelRequest::transform), no_transform>;
+    static constexpr bool rewrites =
+        widens && in_bytes == 1 && packed_run<A, run>::holds_bytes && !takes_input_as_it_is;
+    static constexpr int scan_warps = groups_wide ? rows : tuning::pipeline_scan_warps(sizeof(A), run);
     static constexpr int reduce_warps = tuning::pipeline_reduce_warps(weight);
     static constexpr int publish_warps = tuning::pipeline_publish_warps(weight, exact);
     static constexpr int gather_warps = tuning::pipeline_gather_warps(weight, traffic, exact);
@@ -155,9 +169,9 @@ struct pipeline_shape {
     static constexpr int steps_each = steps / scan_warps;
     static_assert(steps_each * scan_warps == steps);
 
-    /// A tile in shared memory, with the 16-byte pieces that it starts and ends in.
+    /// A tile in shared memory, with the pieces that it starts and ends in.
     struct alignas(128) stage {
-        unsigned char data[tile_bytes + 16];
+        unsigned char data[tile_bytes + piece];
         alignas(16) shared_array<A, rows> offsets; ///< first the totals of the rows, then their offsets, in place
         arch::phase_barrier reduced, placed, freed;
     };
@@ -222,6 +236,8 @@ class prefix_pipeline {
     static constexpr int run = shape::run, row = shape::row, rows = shape::rows, step = shape::step;
     static constexpr int extra = shape::extra_visits;
     using in_run = packed_run<In, run>;
+    /// As the operator sees elements: transformed, where the reduction does that.
+    using held_run = packed_run<std::conditional_t<shape::rewrites, A, In>, run>;
     using gathered_group = cuda::gathered_group<A>;
 
 public:
@@ -282,10 +298,10 @@ private:
         if (is_lead(tile)) return lead_;
         return static_cast<int>(min(index_type{shape::elements}, size_ - first_of(tile)));
     }
-    /// Bytes from a multiple of 16 to the first element of a tile.
+    /// Bytes from the start of a piece to the first element of a tile.
     __device__ unsigned skew_of(std::uint32_t tile) const { return is_lead(tile) ? skew_at(0) : skew_; }
     __device__ unsigned skew_at(int element) const {
-        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(request_.input + element) % sizeof(uint4));
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(request_.input + element) % shape::piece);
     }
     /// Waits for the tile of a visit.
     __device__ std::uint32_t loaded_tile(const ring& visits) const {
@@ -298,11 +314,14 @@ private:
     __device__ T combined(const T& earlier, const T& later) const {
         return polyscan::combine(request_.op, earlier, later);
     }
-    /// Elements are bytes, and the operator sees them as they are.
-    static constexpr bool takes_bytes = shape::widens && in_run::holds_bytes && std::is_same_v<In, A> &&
-                                        std::is_same_v<decltype(KernelRequest::transform), no_transform>;
+    using op_type = typename KernelRequest::operator_type;
+    /// Elements are bytes that the operator sees as they are: in the input, or when they have been transformed.
+    static constexpr bool takes_bytes =
+        shape::rewrites || (shape::widens && in_run::holds_bytes && shape::takes_input_as_it_is);
+    using byte_run = packed_run<A, run>;
+    static constexpr bool folds_bytes = takes_bytes && byte_run::template knows<op_type>;
     /// The run's elements as the operator sees them.
-    __device__ void unpack(const in_run& packed, slot<V> (&value)[run]) const {
+    __device__ void unpack(const held_run& packed, slot<V> (&value)[run]) const {
         if constexpr (takes_bytes) {
             packed.unpack_bytes(value);
         } else {
@@ -312,18 +331,30 @@ private:
             for (int e = 0; e < run; ++e) value[e].value = converted(raw[e]);
         }
     }
-    __device__ V fold(const in_run& packed) const {
-        using op = typename KernelRequest::operator_type;
-        if constexpr (takes_bytes && std::is_same_v<op, plus>) {
-            return static_cast<V>(packed.sum_of_bytes());
-        } else if constexpr (takes_bytes && (std::is_same_v<op, minimum> || std::is_same_v<op, maximum>)) {
-            return packed.template extreme_of_bytes<V, std::is_same_v<op, maximum>>();
+    __device__ V fold(const held_run& packed) const {
+        if constexpr (folds_bytes) {
+            return byte_run::template end_fold<op_type, V>(
+                packed.template add_to_fold<op_type>(byte_run::template begin_fold<op_type>()));
         } else {
             slot<V> value[run];
             unpack(packed, value);
             return fold_run(request_.op, value);
         }
     }
+    /// Bytes as the operator sees them.
+    __device__ held_run transformed(const in_run& packed) const {
+        slot<In> raw[run];
+        packed.unpack(raw);
+        slot<A> value[run];
+#pragma unroll
+        for (int e = 0; e < run; ++e) value[e].value = converted(raw[e]);
+        held_run held;
+        held.pack(value);
+        return held;
+    }
+    /// Whether the reduction leaves transformed elements in a tile's whole rows. Runs that share words with their
+    /// neighbours stay as they are.
+    __device__ bool rewrites() const { return shape::rewrites && skew_ % in_run::bytes == 0; }
 
     __device__ void begin_barriers() {
         for (int s = 0; s < stages_; ++s) {
@@ -416,15 +447,15 @@ private:
         const auto* const from = reinterpret_cast<const unsigned char*>(request_.input) + before - skew;
         const unsigned end = skew + static_cast<unsigned>(count_of(tile) * shape::in_bytes);
         const index_type left = skew + size_ * shape::in_bytes - before;
-        constexpr unsigned piece = sizeof(uint4);
-        const unsigned whole_from = before < skew ? piece : 0;
-        const unsigned rounded_up = (end + piece - 1) / piece * piece;
-        const unsigned whole_to = max(rounded_up <= left ? rounded_up : end / piece * piece, whole_from);
+        constexpr unsigned word = sizeof(uint4);
+        const auto rounded_up = [](unsigned bytes) { return (bytes + word - 1) / word * word; };
+        const unsigned whole_from = before < skew ? rounded_up(skew - static_cast<unsigned>(before)) : 0;
+        const unsigned whole_to = max(rounded_up(end) <= left ? rounded_up(end) : end / word * word, whole_from);
         if (lane() == 0) visit.tile = tile;
         if (whole_from > 0 || whole_to < end) {
             const unsigned i = static_cast<unsigned>(lane());
             if (skew + i < min(whole_from, end)) stage.data[skew + i] = from[skew + i];
-            if (i < piece && whole_to + i < end) stage.data[whole_to + i] = from[whole_to + i];
+            if (i < word && whole_to + i < end) stage.data[whole_to + i] = from[whole_to + i];
             arch::before_next_copy();
         }
         arch::start_copy(stage.data + whole_from, from + whole_from, whole_to - whole_from, visit.loaded);
@@ -449,7 +480,14 @@ private:
                 const int r = first + lane() / lanes_of_row;
                 const int start = r * row + lane() % lanes_of_row * (share * run);
                 slot<V> total;
-                if (r < whole_rows) total.value = fold_share<share>(stage, start, turned, 0);
+                if (r < whole_rows) {
+                    if constexpr (shape::rewrites)
+                        total.value = transform_share<share>(stage, start, turned);
+                    else if constexpr (folds_bytes)
+                        total.value = fold_share_of_bytes<share>(stage, start, turned);
+                    else
+                        total.value = fold_share<share>(stage, start, turned);
+                }
 #pragma unroll
                 for (int distance = 1; distance < lanes_of_row; distance *= 2) {
                     const V other = shuffle_down(total.value, distance);
@@ -457,17 +495,21 @@ private:
                 }
                 if (lane() % lanes_of_row == 0 && r < whole_rows) stage.offsets[r] = static_cast<A>(total.value);
             }
+            if constexpr (shape::rewrites) arch::before_next_copy(); // this warp wrote to the stage
             stage.reduced.arrive_warp();
         }
+    }
+    /// Where the run that starts with element `start` is in the stage.
+    __device__ unsigned place_of(int start) const {
+        return skew_ + static_cast<unsigned>(start) * static_cast<unsigned>(shape::in_bytes);
     }
     /// The balanced tree over `count` runs from place `from` on; a lane visits them in an order of its own, and swaps
     /// two halves where it comes to the later one first.
     template <int count>
-    __device__ V fold_share(stage_type& stage, int start, unsigned turned, unsigned from) const {
+    __device__ V fold_share(const stage_type& stage, int start, unsigned turned, unsigned from = 0) const {
         if constexpr (count == 1) {
-            in_run packed;
-            packed.load(stage.data, skew_ + static_cast<unsigned>(start + static_cast<int>(from ^ turned) * run) *
-                                                static_cast<unsigned>(shape::in_bytes));
+            held_run packed;
+            packed.load(stage.data, place_of(start + static_cast<int>(from ^ turned) * run));
             return fold(packed);
         } else {
             const V one = fold_share<count / 2>(stage, start, turned, from);
@@ -478,6 +520,58 @@ private:
             else
                 return combined(select(swapped, two, one), select(swapped, one, two));
         }
+    }
+    /// The same, run after run, which are transformed first, and left like that.
+    template <int count>
+    __device__ V transform_share(stage_type& stage, int start, unsigned turned) const {
+        constexpr unsigned at_once = tuning::transformed_at_once; // reads do not wait for the stores before them
+        slot<V> sum;
+#pragma unroll 1
+        for (unsigned i = 0; i < count; i += at_once) {
+            in_run packed[at_once];
+            unsigned place[at_once];
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k) {
+                place[k] = place_of(start + static_cast<int>((i + k) ^ turned) * run);
+                packed[k].load(stage.data, place[k]);
+            }
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k) {
+                const held_run held = transformed(packed[k]);
+                if (rewrites()) held.store_back(stage.data, place[k]);
+                const V folded = fold(held);
+                sum.value = i + k == 0 ? folded : combined(sum.value, folded);
+            }
+        }
+        return sum.value;
+    }
+    /// The same of packed bytes, whose order does not matter. Where runs lie across words, whole words are folded, of
+    /// which the first and the one behind the last are shared with neighbours.
+    template <int count>
+    __device__ V fold_share_of_bytes(const stage_type& stage, int start, unsigned turned) const {
+        std::uint32_t folded = byte_run::template begin_fold<op_type>();
+        const auto add = [&](const byte_run& packed) { folded = packed.template add_to_fold<op_type>(folded); };
+        constexpr unsigned bytes = byte_run::bytes;
+        const unsigned shared = skew_ % bytes, begin = skew_ - shared + static_cast<unsigned>(start);
+        if (shared != 0) {
+            constexpr A none = byte_run::template neutral<op_type>();
+            byte_run first, behind;
+            first.template load<true>(stage.data, begin);
+            behind.template load<true>(stage.data, begin + count * bytes);
+            first.keep(shared, bytes, none);
+            behind.keep(0, shared, none);
+            add(first);
+            add(behind);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i) {
+            byte_run packed;
+            packed.template load<true>(stage.data, begin + (i ^ turned) * bytes);
+            const std::uint32_t without = folded;
+            add(packed);
+            if (shared != 0 && i == turned) folded = without; // that is the first one
+        }
+        return byte_run::template end_fold<op_type, V>(folded);
     }
 
     // --- publish -----------------------------------------------------------------------------------------------------
@@ -555,6 +649,18 @@ private:
     }
     /// The same by a warp, where grouping does not matter; the sum is lane 0's.
     __device__ A scan_totals(shared_array<A, rows>& totals) const {
+        if constexpr (rows <= warp_size) {
+            slot<A> mine;
+            if (lane() < rows) mine.value = totals[lane()];
+            const A all = scan_lanes(mine.value, rows);
+            const A before = shuffle_up(all, 1);
+            if (lane() > 0 && lane() < rows) totals[lane()] = before;
+            return shuffle_from(all, rows - 1);
+        } else {
+            return scan_pairs_of_totals(totals);
+        }
+    }
+    __device__ A scan_pairs_of_totals(shared_array<A, rows>& totals) const {
         static_assert(rows == 2 * warp_size);
         const A first = totals[2 * lane()];
         const A both = scan_lanes(combined(first, totals[2 * lane() + 1]));
@@ -618,7 +724,7 @@ private:
             if constexpr (shape::exact) {
                 if (lane() < size) carry.value = cuda::combine(request_.op, before, mine.value[lane()].load());
             } else {
-                carry.value = sums_of_group(mine, before, size);
+                carry.value = fold_group<true>(mine, before, size);
             }
             if (lane() >= mine.done && lane() < size) cells.publish_carry(index_type{first} + lane() + 1, carry.value);
             mine.folded.wait(parity); // write after read: the next turn's values replace these
@@ -632,6 +738,7 @@ private:
         int turn = 0;
         unsigned parity = 0;
         constexpr unsigned group = warp_size;
+
         for (std::uint32_t first = 0; first < needed; first += group) {
             gathered_group& next = shared_.gathered[turn];
             const int size = static_cast<int>(min(group, needed - first));
@@ -645,7 +752,7 @@ private:
             if constexpr (shape::exact)
                 sum.set(cuda::combine(request_.op, sum, next.value[size - 1].load()));
             else
-                sum.set(fold_group(next, sum, size));
+                sum.set(fold_group<false>(next, sum, size));
             next.folded.arrive_warp();
             if (++turn == shape::gather_warps) {
                 turn = 0;
@@ -663,68 +770,53 @@ private:
         bool known = lane() >= size;
         int done = 0;
         for (int looks = 1;; ++looks) {
-            // One lane looks, so that all see the same.
-            if (__shfl_sync(whole_warp, static_cast<int>(filled.has_ended(parity)), 0) != 0) break;
+            // Every lane has seen it: read after write, every lane reads the group's values.
+            if (__all_sync(whole_warp, filled.has_ended(parity))) break;
             if (looks % tuning::looks_before_part != 0) continue;
             if (!known) known = cells.decode(cells.fetch_aggregate(index_type{first} + lane()), value);
             const unsigned missing = ~__ballot_sync(whole_warp, known);
             const int reached = missing == 0 ? size : min(size, __ffs(static_cast<int>(missing)) - 1);
             if (reached == done) continue;
-            const A carry = fold_part(sum, reached, value.value);
-            if (lane() >= done && lane() < reached) cells.publish_carry(index_type{first} + lane() + 1, carry);
+            publish_part(cells, first, sum, done, reached, value.value);
             done = reached;
         }
-        filled.wait(parity); // read after write: every lane reads the group's values
         return done;
     }
-    /// Puts values 0, ..., reached - 1 of lanes behind the sum; lane l gets the sum that ends with its value.
-    __device__ A fold_part(maybe<A> sum, int reached, const A& value) const {
-        slot<A> mine;
+    /// Puts values 0, ..., reached - 1 of lanes behind the sum, and publishes carries from number `done` on.
+    __device__ void publish_part(const server_cells<A>& cells, std::uint32_t first, maybe<A> sum, int done, int reached,
+                                 const A& value) const {
 #pragma unroll 1
         for (int k = 0; k < reached; ++k) {
             sum.set(cuda::combine(request_.op, sum, shuffle_from(value, k)));
-            if (k == lane()) mine.value = sum.place.value;
+            if (k >= done && k == lane()) cells.publish_carry(index_type{first} + k + 1, sum.place.value);
         }
-        return mine.value;
     }
-    /// By a gatherer: lane l gets the sum that ends with value l. Every lane folds, up to its own value.
-    __device__ A sums_of_group(const gathered_group& group, const maybe<A>& before, int size) const {
+    /// What is before a group and the group's values, folded from the left. By the folding warp all of them, the same
+    /// in all lanes; by a gatherer (`UpToLane`) in lane l those up to value l. Reads are ahead of the chain of sums.
+    template <bool UpToLane>
+    __device__ A fold_group(const gathered_group& group, const maybe<A>& before, int size) const {
+        const int last = UpToLane ? lane() : size - 1;
         A sum = cuda::combine(request_.op, before, group.value[0].load());
         if (size == warp_size) {
-            // Small values are all read before the first is used.
-            constexpr int batch = sizeof(A) <= sizeof(std::uint32_t) ? warp_size : tuning::fold_batch(sizeof(A));
-#pragma unroll 1
-            for (int first = 0; first < warp_size; first += batch) {
-                slot<A> next[batch];
+            constexpr int batch = tuning::server_fold_batch(sizeof(A), UpToLane);
+            slot<A> next[batch];
+            const auto read = [&](int i, int k) {
+                if (k < warp_size) next[i].value = group.value[k].load();
+            };
 #pragma unroll
-                for (int i = 0; i < batch; ++i) next[i].value = group.value[first + i].load();
+            for (int i = 0; i < batch; ++i) read(i, 1 + i);
+#pragma unroll tuning::server_batches_unrolled(sizeof(A), UpToLane)
+            for (int first = 1; first < warp_size; first += batch) {
 #pragma unroll
-                for (int i = 0; i < batch; ++i)
-                    if (first + i > 0 && lane() >= first + i) sum = combined(sum, next[i].value);
+                for (int i = 0; i < batch; ++i) {
+                    if (first + i <= last) sum = combined(sum, next[i].value);
+                    read(i, first + batch + i);
+                }
             }
         } else {
 #pragma unroll 1
             for (int k = 1; k < size; ++k)
-                if (lane() >= k) sum = combined(sum, group.value[k].load());
-        }
-        return sum;
-    }
-    /// By the folding warp, the same in all lanes: the sum that ends with the group. Reads are ahead of the chain.
-    __device__ A fold_group(const gathered_group& group, const maybe<A>& before, int size) const {
-        A sum = cuda::combine(request_.op, before, group.value[0].load());
-        if (size == warp_size) {
-            constexpr int batch = tuning::server_fold_batch(sizeof(A));
-            slot<A> next[batch];
-#pragma unroll
-            for (int i = 0; i < batch; ++i) next[i].value = group.value[1 + i].load();
-#pragma unroll
-            for (int k = 1; k < warp_size; ++k) {
-                sum = combined(sum, next[(k - 1) % batch].value);
-                if (k + batch < warp_size) next[(k - 1) % batch].value = group.value[k + batch].load();
-            }
-        } else {
-#pragma unroll 1
-            for (int k = 1; k < size; ++k) sum = combined(sum, group.value[k].load());
+                if (k <= last) sum = combined(sum, group.value[k].load());
         }
         return sum;
     }
@@ -761,6 +853,17 @@ private:
 
     // --- scan --------------------------------------------------------------------------------------------------------
 
+    /// Some steps of a tile.
+    struct part {
+        stage_type& stage;
+        visit_type& visit;
+        unsigned parity; // of the visit
+        std::uint32_t tile;
+        int count; // elements of the tile
+        int step;  // the first one
+        bool last; // of the warp's in this tile
+    };
+
     __device__ void scan() {
         for (ring stages(stages_), all_visits(stages_ + extra);; stages.advance(), all_visits.advance()) {
             const ring& visits = extra == 0 ? stages : all_visits; // one ring takes fewer registers
@@ -776,11 +879,13 @@ private:
                 constexpr int at_once = std::min(
                     shape::steps_each, tuning::steps_at_once(steps_registers, value_registers,
                                                              shape::regroups && !std::is_arithmetic_v<A>, run));
-#pragma unroll 1
-                for (int k = 0; k < shape::steps_each; k += at_once) {
-                    now.step = warp() * shape::steps_each + k;
-                    now.last = k + at_once == shape::steps_each;
-                    scan_steps<true, at_once>(now);
+                if constexpr (shape::rewrites) {
+                    if (rewrites())
+                        scan_whole_steps<at_once, true>(now);
+                    else
+                        scan_whole_steps<at_once, false>(now);
+                } else {
+                    scan_whole_steps<at_once, true>(now);
                 }
             } else {
 #pragma unroll 1
@@ -792,16 +897,15 @@ private:
             }
         }
     }
-    /// Some steps of a tile.
-    struct part {
-        stage_type& stage;
-        visit_type& visit;
-        unsigned parity; // of the visit
-        std::uint32_t tile;
-        int count; // elements of the tile
-        int step;  // the first one
-        bool last; // of the warp's in this tile
-    };
+    template <int N, bool Transformed>
+    __device__ void scan_whole_steps(part now) {
+#pragma unroll 1
+        for (int k = 0; k < shape::steps_each; k += N) {
+            now.step = warp() * shape::steps_each + k;
+            now.last = k + N == shape::steps_each;
+            scan_steps<true, N, Transformed>(now);
+        }
+    }
     static constexpr int value_registers = shape::value_registers;
     static constexpr int steps_registers =
         shape::regroups ? in_run::registers + value_registers : run * value_registers;
@@ -822,15 +926,26 @@ private:
         if (p.last) p.stage.freed.arrive_warp(); // write after read: the next tile overwrites this one
     }
 
-    /// N steps of a tile, 32 runs each.
-    template <bool Full, int N>
+    /// N steps of a tile, 32 runs each. `Transformed`: the reduction has been at the runs of whole steps.
+    template <bool Full, int N, bool Transformed = true>
     __device__ void scan_steps(const part& p) {
         const unsigned skew = Full ? skew_ : skew_of(p.tile); // whole steps are not the lead's
-        in_run packed[N];
+        const auto place = [&](int i) {
+            return skew +
+                   static_cast<unsigned>((p.step + i) * step + lane() * run) * static_cast<unsigned>(shape::in_bytes);
+        };
+        if constexpr (shape::rewrites && !Full) {
+            // A step is a row, of which the reduction has seen the whole ones.
+            if (!rewrites() || (p.step + 1) * step > p.count)
+                transform_in_place(p.stage.data + place(0), min(run, p.count - p.step * step - lane() * run));
+        }
+        held_run packed[N];
 #pragma unroll
-        for (int i = 0; i < N; ++i)
-            packed[i].load(p.stage.data, skew + static_cast<unsigned>((p.step + i) * step + lane() * run) *
-                                                    static_cast<unsigned>(shape::in_bytes));
+        for (int i = 0; i < N; ++i) packed[i].load(p.stage.data, place(i));
+        if constexpr (!Transformed) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) packed[i] = transformed(packed[i].template as<In>());
+        }
         // Element e of the lane's run in step i exists.
         const auto exists = [&](int i, int e) { return Full || (p.step + i) * step + lane() * run + e < p.count; };
         if constexpr (shape::regroups)
@@ -842,7 +957,7 @@ private:
     /// Where regrouping changes no bit: runs are folded, their totals scanned across lanes, and what comes before a run
     /// is put before its elements one by one. Runs stay packed until then.
     template <bool Full, int N, class Exists>
-    __device__ void scan_regrouped(const part& p, in_run (&packed)[N], Exists exists) {
+    __device__ void scan_regrouped(const part& p, held_run (&packed)[N], Exists exists) {
         constexpr bool idempotent =
             shape::lanes == warp_size && detail::is_idempotent<typename KernelRequest::operator_type, V>;
         const int place = lane() % shape::lanes; // in the row
@@ -890,28 +1005,36 @@ private:
             if ((row_of(p.step + i) > 0 || place > 0) && exists(i, 0))
                 sum.set(cuda::combine(request_.op, before_tile, before[i].value));
             const slot<V> before_run = sum.place;
-            slot<V> value[run];
-            unpack(packed[i], value);
-#pragma unroll
-            for (int e = 0; e < run; ++e) {
-                if (!exists(i, e)) continue;
-                sum.set(cuda::combine(request_.op, sum, value[e].value));
-                value[e].value = sum.place.value;
-            }
-            if constexpr (shape::widens && packed_run<Out, run>::holds_bytes) {
-                out[i].pack_bytes(value);
+            if constexpr (spreads_bytes && Full) {
+                const V before = sum.present ? sum.place.value : V{byte_run::template neutral<op_type>()};
+                sum.set(packed[i].template spread<op_type>(before));
+                out[i] = packed[i].template as<Out>();
             } else {
-                slot<Out> element[run];
+                slot<V> value[run];
+                unpack(packed[i], value);
 #pragma unroll
-                for (int e = 0; e < run; ++e)
-                    if (exists(i, e)) element[e].value = static_cast<Out>(static_cast<A>(value[e].value));
-                out[i].pack(element);
+                for (int e = 0; e < run; ++e) {
+                    if (!exists(i, e)) continue;
+                    sum.set(cuda::combine(request_.op, sum, value[e].value));
+                    value[e].value = sum.place.value;
+                }
+                if constexpr (shape::widens && packed_run<Out, run>::holds_bytes) {
+                    out[i].pack_bytes(value);
+                } else {
+                    slot<Out> element[run];
+#pragma unroll
+                    for (int e = 0; e < run; ++e)
+                        if (exists(i, e)) element[e].value = static_cast<Out>(static_cast<A>(value[e].value));
+                    out[i].pack(element);
+                }
             }
             if (request_.exclusive) out[i].push_front(static_cast<Out>(static_cast<A>(before_run.value)));
             if (i + 1 == N || !Full) store_total(p, i, static_cast<A>(sum.place.value));
         }
         store<Full, N>(p, out, exists);
     }
+    /// Packed bytes become their prefixes without being unpacked.
+    static constexpr bool spreads_bytes = folds_bytes && packed_run<Out, run>::holds_bytes;
     __device__ static int row_of(int k) { return k * shape::rows_at_once + lane() / shape::lanes; }
 
     /// `sum` is the last inclusive output of the lane's run in step i, if it has one.
@@ -919,6 +1042,15 @@ private:
         if (request_.total == nullptr || p.tile + 1 != tiles_) return;
         const int first = (p.step + i) * step + lane() * run;
         if (first < p.count && p.count <= first + run) *request_.total = sum;
+    }
+
+    /// Elements of one byte, by the lane that scans them.
+    __device__ void transform_in_place(unsigned char* data, int count) const {
+#pragma unroll 1
+        for (int e = 0; e < count; ++e)
+            reinterpret_cast<A*>(data)[e] = converted(slot<In>(reinterpret_cast<const In*>(data)[e]));
+        arch::before_next_copy();
+        __syncwarp(); // read after write: lanes read words that they share
     }
 
     /// The rows' trees: Sklansky inside the lane, then across lanes by shuffles.
@@ -1014,7 +1146,8 @@ private:
             }
         } else {
             if constexpr (stores_through_stage) {
-                if (Full && reinterpret_cast<std::uintptr_t>(request_.output) % sizeof(uint4) == skew_) {
+                if (Full &&
+                    reinterpret_cast<std::uintptr_t>(request_.output) % sizeof(uint4) == skew_ % sizeof(uint4)) {
                     store_through_stage<N>(p, out);
                     return;
                 }
@@ -1058,14 +1191,14 @@ private:
     template <int N>
     __device__ void store_through_stage(const part& p, const packed_run<Out, run> (&out)[N]) {
         constexpr unsigned bytes = N * step * shape::out_bytes;
-        unsigned char* const from = p.stage.data + skew_ + static_cast<unsigned>(p.step * step * shape::out_bytes);
+        const unsigned start = skew_ + static_cast<unsigned>(p.step * step * shape::out_bytes);
+        const unsigned char* const from = p.stage.data + start;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            slot<Out> element[run];
-            out[i].unpack(element);
-#pragma unroll
-            for (int e = 0; e < run; ++e) reinterpret_cast<Out*>(from)[i * step + lane() * run + e] = element[e].value;
+            out[i].store_back(p.stage.data,
+                              start + static_cast<unsigned>((i * step + lane() * run) * shape::out_bytes));
         }
+        arch::before_next_copy();
         __syncwarp(); // read after write: lanes store what other lanes put there
         auto* const to = reinterpret_cast<unsigned char*>(request_.output + first_of(p.tile) + p.step * step);
         constexpr unsigned word = sizeof(uint4);
@@ -1076,7 +1209,6 @@ private:
         for (unsigned at = head + i * word; at < whole_to; at += warp_size * word)
             __stcs(reinterpret_cast<uint4*>(to + at), *reinterpret_cast<const uint4*>(from + at));
         if (i < bytes - whole_to) to[whole_to + i] = from[whole_to + i];
-        arch::before_next_copy();
         free(p);
     }
 
