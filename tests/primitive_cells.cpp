@@ -245,43 +245,71 @@ segment_prefixes(std::string_view policy, const std::vector<typename Case::accum
 
 // --- reduce ----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+template <class Case>
+result reduce_cell(target& on, const primitive_function<reduce_arguments<Case>>& run, std::string_view policy,
+                   const amount& n, bool with_init) {
+    using A = typename Case::accumulator_type;
+    using op = typename Case::operator_type;
+    const auto input = make_input<Case>(n.room, 5);
+    std::vector<A> x = converted<Case>(input);
+    x.erase(x.begin() + n.size(), x.end());
+    std::optional<A> init, expected;
+    if (with_init) init.emplace(make_init<Case>(3));
+    if (!x.empty()) {
+        // The total of an inclusive scan under the same policy.
+        expected.emplace(is_exact<Case> ? reference::sequential(x, op{}, init).back()
+                                        : tree_of(policy, x, op{}, init).back());
+    } else if (init) {
+        expected.emplace(*init);
+    } else if constexpr (has_identity<op, A>) {
+        expected.emplace(identity_of<A>(op{}));
+    }
+    guarded<typename Case::in_type> in(on, n.room, with_init ? 0 : 3);
+    guarded<A> out(on, 1, 0);
+    number live(on, n.live);
+    in.fill(input);
+    reduce_arguments<Case> arguments;
+    arguments.in = in.data();
+    arguments.size = n.room;
+    arguments.live = live.data();
+    if (init) arguments.init.emplace(*init);
+    arguments.result = out.data();
+    result wrong = attempt(on, [&] { run(on, policy, arguments); });
+    if (!wrong) wrong = compare<A>(out, "result", 1, {expected});
+    if (!wrong) wrong = unchanged(in, "input");
+    return wrong;
+}
+
+} // namespace
+
 template <class Case>
 void check_reduce(const std::vector<target*>& targets, const primitive_function<reduce_arguments<Case>>& run,
                   std::string_view policy, index_type elements_limit, tally& counts) {
-    using A = typename Case::accumulator_type;
-    using op = typename Case::operator_type;
-    each_cell(targets, policy, shape_bytes<A>, elements_limit, counts, [&](target& on, const amount& n, auto report) {
-        const auto input = make_input<Case>(n.room, 5);
-        std::vector<A> x = converted<Case>(input);
-        x.erase(x.begin() + n.size(), x.end());
-        for (const bool with_init : {false, true}) {
-            std::optional<A> init, expected;
-            if (with_init) init.emplace(make_init<Case>(3));
-            if (!x.empty()) {
-                // The total of an inclusive scan under the same policy.
-                expected.emplace(is_exact<Case> ? reference::sequential(x, op{}, init).back()
-                                                : tree_of(policy, x, op{}, init).back());
-            } else if (init) {
-                expected.emplace(*init);
-            } else if constexpr (has_identity<op, A>) {
-                expected.emplace(identity_of<A>(op{}));
-            }
-            guarded<typename Case::in_type> in(on, n.room, with_init ? 0 : 3);
-            guarded<A> out(on, 1, 0);
-            number live(on, n.live);
-            in.fill(input);
-            reduce_arguments<Case> arguments;
-            arguments.in = in.data();
-            arguments.size = n.room;
-            arguments.live = live.data();
-            if (init) arguments.init.emplace(*init);
-            arguments.result = out.data();
-            result wrong = attempt(on, [&] { run(on, policy, arguments); });
-            if (!wrong) wrong = compare<A>(out, "result", 1, {expected});
-            if (!wrong) wrong = unchanged(in, "input");
-            report(wrong, Case::name, "reduce", with_init ? "init" : "");
-        }
+    constexpr index_type bytes = shape_bytes<typename Case::accumulator_type>;
+    each_cell(targets, policy, bytes, elements_limit, counts, [&](target& on, const amount& n, auto report) {
+        for (const bool with_init : {false, true})
+            report(reduce_cell<Case>(on, run, policy, n, with_init), Case::name, "reduce", with_init ? "init" : "");
     });
+}
+
+template <class Case>
+void check_long_reduce(const std::vector<target*>& targets, const primitive_function<reduce_arguments<Case>>& run,
+                       index_type elements, tally& counts) {
+    const std::string policy = default_policy::name();
+    const index_type tile = detail::shape_by_name(policy, shape_bytes<typename Case::accumulator_type>).elements();
+    std::size_t turn = 0;
+    // A little more than one, two and more of the groups of tiles that aggregates are folded in.
+    for (const index_type tiles : {index_type{129}, index_type{257}, index_type{330}})
+        for (const bool with_init : {false, true}) {
+            const amount n{std::min(tiles * tile, elements) + (with_init ? 77 : 0), std::nullopt};
+            target& on = *targets[turn++ % 2 == 0 ? 0 : turn / 2 % targets.size()];
+            if (const result wrong = reduce_cell<Case>(on, run, policy, n, with_init))
+                counts.fail(where(on, policy, Case::name, "reduce", n, with_init ? "init" : "") + ": " + *wrong);
+            else
+                counts.pass();
+        }
 }
 
 // --- selections ------------------------------------------------------------------------------------------------------
@@ -638,8 +666,10 @@ POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_CHECK_RUNS)
 #define POLYSCAN_CHECK_LONG(verb, name)                                                                                \
     template void check_long_##verb<cases::name>(                                                                      \
         const std::vector<target*>&, const primitive_function<verb##_arguments<cases::name>>&, index_type, tally&);
+#define POLYSCAN_CHECK_LONG_REDUCE(name, policies) POLYSCAN_CHECK_LONG(reduce, name)
 #define POLYSCAN_CHECK_LONG_SEGMENTED(name, policies) POLYSCAN_CHECK_LONG(segmented, name)
 #define POLYSCAN_CHECK_LONG_RUNS(name, policies) POLYSCAN_CHECK_LONG(runs, name)
+POLYSCAN_LONG_REDUCE_CASES(POLYSCAN_CHECK_LONG_REDUCE)
 POLYSCAN_LONG_SEGMENTED_CASES(POLYSCAN_CHECK_LONG_SEGMENTED)
 POLYSCAN_LONG_RUNS_CASES(POLYSCAN_CHECK_LONG_RUNS)
 

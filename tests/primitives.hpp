@@ -110,8 +110,11 @@ template <class Case>
 void check_runs(const std::vector<target*>&, const primitive_function<runs_arguments<Case>>&, std::string_view policy,
                 index_type elements_limit, tally&);
 
-/// Segments and runs over hundreds of tiles, and tiles enough that whoever hands carries out does so in several steps:
-/// `elements` at most. Under the default policy; targets take turns.
+/// Segments and runs over hundreds of tiles, and tiles enough that whoever folds aggregates or hands carries out does
+/// so in several steps: `elements` at most. Under the default policy; targets take turns.
+template <class Case>
+void check_long_reduce(const std::vector<target*>&, const primitive_function<reduce_arguments<Case>>&,
+                       index_type elements, tally&);
 template <class Case>
 void check_long_segmented(const std::vector<target*>&, const primitive_function<segmented_arguments<Case>>&,
                           index_type elements, tally&);
@@ -184,6 +187,11 @@ struct same_residue {
     X(packed_affine, default_alone)                                                                                    \
     X(sealed_plus, default_alone)
 
+/// Of those, the ones of hundreds of tiles: what may be regrouped; sums that round; order, and large values.
+#define POLYSCAN_LONG_REDUCE_CASES(X)                                                                                  \
+    X(int32_plus, primitive_policies)                                                                                  \
+    X(float_plus, primitive_policies)                                                                                  \
+    X(affine_double, default_alone)
 /// Of those, the ones with segments over hundreds of tiles: sums that round, of 4 and of 8 bytes; what is exact, and
 /// may be regrouped; order.
 #define POLYSCAN_LONG_SEGMENTED_CASES(X)                                                                               \

@@ -31,7 +31,7 @@ namespace {
 #ifdef POLYSCAN_TEST_PRIMITIVES_LIMIT
 constexpr index_type elements_limit = POLYSCAN_TEST_PRIMITIVES_LIMIT, long_elements = elements_limit;
 #else
-constexpr index_type elements_limit = 60'000, long_elements = 1'500'000;
+constexpr index_type elements_limit = 60'000, long_elements = 3'000'000;
 #endif
 
 template <class... Policies, class Check>
@@ -80,8 +80,10 @@ POLYSCAN_PRIMITIVE_HOST_CASES(POLYSCAN_TEST_RUNS)
         };                                                                                                             \
         check_long_##verb<cases::case_name>(pointers(), run, long_elements, cells);                                    \
     }
+#define POLYSCAN_TEST_LONG_REDUCE(name, policies) POLYSCAN_TEST_LONG(reduce, name, policies)
 #define POLYSCAN_TEST_LONG_SEGMENTED(name, policies) POLYSCAN_TEST_LONG(segmented, name, policies)
 #define POLYSCAN_TEST_LONG_RUNS(name, policies) POLYSCAN_TEST_LONG(runs, name, policies)
+POLYSCAN_LONG_REDUCE_CASES(POLYSCAN_TEST_LONG_REDUCE)
 POLYSCAN_LONG_SEGMENTED_CASES(POLYSCAN_TEST_LONG_SEGMENTED)
 POLYSCAN_LONG_RUNS_CASES(POLYSCAN_TEST_LONG_RUNS)
 

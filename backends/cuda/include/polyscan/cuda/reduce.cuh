@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The total of a scan under warp_shuffle and a left fold of tiles, without the scan. Blocks take tiles in order, fold
-/// their rows and publish the aggregates; one warp of the grid folds those from left to right while the others read on,
-/// so that no pass over the aggregates is left when the last tile has been read. One launch.
+/// their rows and publish the aggregates; warps of one block fold those from left to right while the others read on, so
+/// that no pass over the aggregates is left when the last tile has been read. One launch.
 #pragma once
 
 #include <cstdint>
