@@ -74,19 +74,19 @@ public:
         friend carry_server;
         quads values_; ///< of one that serves alone
         notice before_[most];
-        std::uint32_t next_; ///< the first tile of the window whose turn it is
-        bool left_off_;      ///< the warps that take turns leave the rest to one
+        std::uint32_t next_;           ///< the first tile of the window whose turn it is
+        arch::phase_barrier left_off_; ///< ends its phase when the warps that take turns leave the rest to one
 
     public:
         /// By one thread, before a barrier of the block.
         __device__ void begin() {
             for (notice& one : before_) one.is_there.begin(1);
+            left_off_.begin(1);
             next_ = 0;
-            left_off_ = false;
         }
-        /// By one thread, of another warp than those that serve.
-        __device__ void leave_off() { *static_cast<volatile bool*>(&left_off_) = true; }
-        __device__ bool is_left_off() const { return *static_cast<const volatile bool*>(&left_off_); }
+        /// By one thread, of another warp than those that serve. Once.
+        __device__ void leave_off() { left_off_.arrive(); }
+        __device__ bool is_left_off() const { return left_off_.has_ended(0); }
     };
 
     /// Memory for warps that take turns: of a block that does nothing else there is enough.
