@@ -59,7 +59,7 @@ needed_packages() {
     printf '%s\n' g++ ninja-build doctest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libbenchmark-dev libtbb-dev \
         python3-venv ca-certificates
     if [ "$ci" = 1 ]; then
-        printf '%s\n' clang-19 libomp-19-dev shellcheck git spin pkg-config make doxygen codespell
+        printf '%s\n' clang-19 libclang-rt-19-dev libomp-19-dev shellcheck git spin pkg-config make doxygen codespell
     fi
 }
 
