@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Compaction: a thread brings what is selected of its next section together in a buffer while what it has of the
-/// section before goes to its place. Where that is, the prefix server says, whose values are counts. So the input is
+/// Compaction: a thread brings what is selected of its next section together in a buffer while what it has of an
+/// earlier section goes to its place. Where that is, the prefix server says, whose values are counts. So the input is
 /// read once, each element is asked for once, and nothing is written that is not selected. A partition counts first,
 /// because the others' places begin where the selected ones end.
 #pragma once
