@@ -32,8 +32,10 @@ namespace polyscan::bench {
 namespace {
 
 constexpr int rounds = 7;
-constexpr std::size_t pool_bytes = std::size_t{4} << 30; // far more than any cache, for input and output each
-constexpr std::size_t spacing = 256;                     // bytes between buffers of one rotation
+constexpr int largest_log2n = 30;
+constexpr std::size_t spacing = 256; // bytes between buffers of one rotation
+/// For input and output each: the largest doubles, which are far more than any cache.
+constexpr std::size_t wanted_pool_bytes = (std::size_t{8} << largest_log2n) + (std::size_t{1} << 20);
 constexpr int graph_nodes = 40;
 
 __global__ void nothing() {}
@@ -121,8 +123,11 @@ public:
     comparison() {
         cuda::check(cudaEventCreate(&start_), "cudaEventCreate");
         cuda::check(cudaEventCreate(&stop_), "cudaEventCreate");
-        cuda::check(cudaMalloc(&in_, pool_bytes), "cudaMalloc");
-        cuda::check(cudaMalloc(&out_, pool_bytes), "cudaMalloc");
+        std::size_t free_bytes = 0, all_bytes = 0;
+        cuda::check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo");
+        pool_bytes_ = std::min(wanted_pool_bytes, free_bytes / 5 * 2 / spacing * spacing);
+        cuda::check(cudaMalloc(&in_, pool_bytes_), "cudaMalloc");
+        cuda::check(cudaMalloc(&out_, pool_bytes_), "cudaMalloc");
         cuda::check(cudaMalloc(&scratch_, scratch_bytes), "cudaMalloc");
     }
 
@@ -140,10 +145,10 @@ public:
         const auto rounded = [](std::size_t bytes) { return (bytes + 64 + spacing - 1) / spacing * spacing; };
         const std::size_t in_stride = rounded(n * sizeof(In)), out_stride = rounded(n * sizeof(Out));
         if (filled_ != content) {
-            fill<<<2048, 256, 0, stream_>>>(static_cast<In*>(in_), pool_bytes / sizeof(In));
+            fill<<<2048, 256, 0, stream_>>>(static_cast<In*>(in_), pool_bytes_ / sizeof(In));
             filled_ = content;
         }
-        const std::size_t sets = std::min<std::size_t>(pool_bytes / std::max(in_stride, out_stride), 4096);
+        const std::size_t sets = std::min<std::size_t>(pool_bytes_ / std::max(in_stride, out_stride), 4096);
         return {static_cast<char*>(in_), static_cast<char*>(out_), in_stride, out_stride, sets};
     }
 
@@ -168,7 +173,7 @@ public:
     void measure(const char* dtype, int log2n, bool policies) {
         const std::size_t n = std::size_t{1} << log2n;
         const auto memory = prepare<T, T>(dtype, n);
-        if (memory.sets == 0) return;
+        if (!holds(memory, {dtype}, log2n)) return;
         std::vector<contender> all{copy(memory, n)};
         if (log2n <= 16) all.push_back({"empty kernel", "", [this](std::size_t) { nothing<<<1, 32, 0, stream_>>>(); }});
         const auto scan = [&]<class Policy>(Policy how) {
@@ -200,6 +205,7 @@ public:
     template <class In, class A, class Out, class Operator>
     void measure_type(subject what, std::size_t n, Operator op, bool with_cub) {
         const auto memory = prepare<In, Out>(what.dtype, n);
+        if (!holds(memory, what, 0, n)) return;
         std::vector<contender> all{copy(memory, n)};
         all.push_back({"cuda", default_policy{}.name(), [=, this](std::size_t set) {
                            inclusive_scan<A>(polyscan_, counted(memory.in(set), n), memory.out(set), op);
@@ -219,6 +225,7 @@ public:
     template <class T>
     void measure_variants(const char* dtype, std::size_t n) {
         const auto memory = prepare<T, T>(dtype, n + 8);
+        if (!holds(memory, {dtype, "plus", "variants"}, 0, n)) return;
         const std::vector<std::pair<const char*, std::function<void(std::size_t)>>> variants = {
             {"plain",
              [=, this](std::size_t s) { inclusive_scan<T>(polyscan_, counted(memory.in(s), n), memory.out(s)); }},
@@ -315,8 +322,18 @@ private:
         return result;
     }
 
-    static void print(const subject& what, int log2n, const contender& who, double us, double copy_us,
-                      std::size_t bytes, std::size_t n) {
+    /// Whether the pool has room for one set of buffers; if not, the row says so.
+    template <class In, class Out>
+    bool holds(const buffers<In, Out>& memory, const subject& what, int log2n, std::size_t n = 0) const {
+        if (memory.sets > 0) return true;
+        print_subject(what, log2n, {"cuda", default_policy{}.name(), {}}, n);
+        std::printf("\"median_us\": null, \"verdict\": \"skipped\", "
+                    "\"reason\": \"input and output need %zu bytes each, the pools hold %zu\"}\n",
+                    std::max(memory.in_stride, memory.out_stride), pool_bytes_);
+        return false;
+    }
+
+    static void print_subject(const subject& what, int log2n, const contender& who, std::size_t n) {
         std::printf("{\"backend\": \"%s\", \"policy\": \"%s\", \"dtype\": \"%s\", \"op\": \"%s\", ",
                     who.backend.c_str(), who.policy.c_str(), what.dtype, what.op);
         if (*what.variant != '\0') std::printf("\"variant\": \"%s\", ", what.variant);
@@ -324,6 +341,11 @@ private:
             std::printf("\"n\": %zu, ", n);
         else
             std::printf("\"log2n\": %d, ", log2n);
+    }
+
+    static void print(const subject& what, int log2n, const contender& who, double us, double copy_us,
+                      std::size_t bytes, std::size_t n) {
+        print_subject(what, log2n, who, n);
         std::printf("\"median_us\": %.2f, ", us);
         if (bytes > 0) std::printf("\"gbps\": %.0f, ", 1e-3 * static_cast<double>(bytes) / us);
         std::printf("\"copy_ratio\": %.3f}\n", copy_us / us);
@@ -337,6 +359,7 @@ private:
     }
     cudaStream_t stream_ = new_stream();
     cudaEvent_t start_ = nullptr, stop_ = nullptr;
+    std::size_t pool_bytes_ = 0;
     void* in_ = nullptr;
     void* out_ = nullptr;
     void* scratch_ = nullptr;
@@ -394,8 +417,7 @@ int run(int argc, char** argv) {
               : std::vector<int>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30};
     for (const int log2n : sizes) all.measure<int>("int32", log2n, false);
     for (const int log2n : sizes) all.measure<float>("float32", log2n, false);
-    for (const int log2n : sizes)
-        if (log2n < 30) all.measure<double>("float64", log2n, false);
+    for (const int log2n : sizes) all.measure<double>("float64", log2n, false);
     return 0;
 }
 
