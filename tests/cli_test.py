@@ -107,6 +107,7 @@ class Arguments(Case):
             (["scan", *base, "--init", "1.5"], ["--init", "1.5", "int32"]),
             (["scan", *base, "--init", "2147483648"], ["--init", "int32"]),
             (["scan", *base, "--init", "1 "], ["--init"]),
+            (["scan", *base, "--init", ""], ["--init", "int32"]),
             (["scan", *base, "--accumulate", "float32", "--init", "1e39"], ["--init", "float32"]),
             (["scan", *base, "--accumulate", "float16"], ["--accumulate", "float16"]),
             (["scan", *base, "--accumulate", "float32", "--op", "bit_or"], ["--op", "bit_or", "float32"]),
@@ -128,11 +129,14 @@ class Arguments(Case):
             (["compare", "--size", "8", "--input", a], ["--size"]),
             (["compare", "--size", "8", "--dtype", "float16"], ["--dtype"]),
             (["compare", "--size", "8", "--policies", "default,fast"], ["--policies", "fast"]),
-            (["compare", "--size", "8", "--backends", "absent"], ["absent", "no such device"]),
+            (["compare", "--size", "8", "--backends", "absent"], ["--backends", "absent", "no such device"]),
             (["compare", "--size", "8", "--verb", "sort"], ["--verb", "sort", "radix_sort"]),
             (["compare", "--size", "8", "--verb", "reduce", "--op", "maximum"], ["--verb", "plus"]),
             (["compare", "--size", "8", "--verb", "reduce", "--dtype", "int8"], ["--verb", "int32"]),
             (["compare", "--input", "a.npy", "--verb", "reduce"], ["--verb", "--input"]),
+            (["compare", "--size", "8", "--verb", "reduce", "--kind", "exclusive"], ["--kind"]),
+            (["compare", "--size", "8", "--verb", "reduce", "--policies", "domino"], ["--policies"]),
+            (["compare", "--input", a, "--json", a], [a, "input"]),
             (["compare", "--size", "8", "--json", self.folder / "no" / "x.json"], ["x.json"]),
             (["compare", "--size", "8", "--json", self.folder], [self.folder]),
             (["compare", "--size", "8", "--repetitions", "0"], ["--repetitions"]),
@@ -144,6 +148,21 @@ class Arguments(Case):
                 self.assert_fails(self.run_program(*arguments), BAD_INPUT, *parts)
                 self.assertFalse(out.exists())
                 self.assertEqual(self.left_over(), [])
+        self.assertEqual(a.read_bytes()[-12:], ints(1, 2, 3))
+
+    def test_standard_streams_that_cannot_be_written(self):
+        a = self.file("a.npy", npy(data=ints(1, 2, 3)))
+
+        def with_stream(number):
+            for spoil in [lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), number), lambda: os.close(number)]:
+                yield {"preexec_fn": spoil}
+
+        for command in [["--version"], ["--help"], ["man"], ["info"], ["scan", "--input", a, "--output", "-"]]:
+            for state in with_stream(1):
+                with self.subTest(command=command):
+                    self.assert_fails(self.run_program(*command, **state), BAD_INPUT, "standard output")
+        for state in with_stream(2):
+            self.assertEqual(self.run_program("frobnicate", **state).returncode, BAD_INPUT)
 
     def test_help_shows_an_example(self):
         for command in ["compare", "scan", "verify", "info", "completion", "man"]:

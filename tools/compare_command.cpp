@@ -18,9 +18,11 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
+#include <system_error>
 
 namespace polyscan::tool {
 
@@ -128,8 +130,14 @@ public:
             }
             require_operator(job_.op, job_.type);
         }
-        backends_ = choose_backends(given.backends, given.threads);
-        if (!given.json.empty()) require_writable(given.json);
+        backends_ = choose_backends("--backends", given.backends, given.threads);
+        if (!given.json.empty()) {
+            std::error_code none; // of a file that is not there, or a pipe: neither is the other's
+            if (!given.input.empty() &&
+                std::filesystem::equivalent(given.input == "-" ? "/dev/stdin" : given.input, given.json, none))
+                throw bad_input(given.json, "is the input file: choose another name");
+            require_writable(given.json);
+        }
     }
 
     exit_code run() {
@@ -162,6 +170,8 @@ private:
         if (job_.op != "plus") throw usage_error("--verb", "verbs beside scan are compiled for plus only");
         if (!given_.dtype_name.empty() && given_.dtype_name != "int32" && given_.dtype_name != "float32")
             throw usage_error("--verb", "verbs beside scan are compiled for int32 and float32");
+        if (job_.kind != scan_kind::inclusive) throw usage_error("--kind", "verbs beside scan have none");
+        if (!given_.policies.empty()) throw usage_error("--policies", "verbs beside scan run under the default policy");
         job_.verb = given_.verb;
     }
 

@@ -10,19 +10,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <new>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace {
 
 using polyscan::tool::exit_code;
 
-// One line, whatever the message holds.
+// One line, whatever the message holds. Where it cannot be written, the exit code has to do.
 exit_code fail(exit_code code, std::string message) {
     std::replace(message.begin(), message.end(), '\n', ' ');
     while (!message.empty() && message.back() == ' ') message.pop_back();
-    fmt::print(stderr, "polyscan: {}\n", message);
+    std::fputs(fmt::format("polyscan: {}\n", message).c_str(), stderr);
     return code;
+}
+
+// The first files that are opened must not take the numbers of standard streams that are closed: what is printed would
+// go there. (Nobody can write to what stands in for the outputs, nor read what stands in for the input.)
+void occupy_standard_streams() {
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number)
+        if (::fcntl(number, F_GETFD) < 0 && errno == EBADF)
+            static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
 exit_code run(int argc, char** argv) {
@@ -59,6 +72,7 @@ exit_code run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    occupy_standard_streams();
     exit_code code = exit_code::good;
     try {
         code = run(argc, argv);
@@ -68,10 +82,13 @@ int main(int argc, char** argv) {
         code = fail(exit_code::backend_failed, error.what());
     } catch (const std::bad_alloc&) {
         code = fail(exit_code::bad_input, "not enough memory for data of this size");
+    } catch (const std::system_error& error) {
+        if (std::ferror(stdout) == 0) code = fail(exit_code::bad_input, error.what()); // else: below
     } catch (const std::exception& error) {
         code = fail(exit_code::bad_input, error.what());
     }
-    if (std::fflush(stdout) != 0 && code == exit_code::good)
+    // An earlier flush may have failed, and dropped what it could not write.
+    if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && code == exit_code::good)
         code = fail(exit_code::bad_input, "standard output cannot be written");
     return static_cast<int>(code);
 }

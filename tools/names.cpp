@@ -137,20 +137,21 @@ void require_operator(std::string_view op, dtype type) {
     if (!operator_accepts(op, type)) throw usage_error("--op", fmt::format("{} is not defined for {}", op, name(type)));
 }
 
-std::vector<chosen_backend> choose_backends(const std::vector<std::string>& names, int threads) {
+std::vector<chosen_backend> choose_backends(std::string_view argument, const std::vector<std::string>& names,
+                                            int threads) {
     const std::vector<std::string> known = registered_backends();
     std::vector<chosen_backend> chosen;
     for (const std::string& wanted : names.empty() ? known : names) {
         if (std::find(known.begin(), known.end(), wanted) == known.end())
-            throw usage_error("--backend",
-                              known.empty() ? fmt::format("'{}' is not compiled into this program, nor is any", wanted)
+            throw usage_error(argument, known.empty()
+                                            ? fmt::format("'{}' is not compiled into this program, nor is any", wanted)
                                             : unknown("backend", wanted, known));
         if (std::any_of(chosen.begin(), chosen.end(), [&](const auto& other) { return other.name == wanted; }))
             continue;
         auto backend = make_backend(wanted, {threads});
         if (const availability state = backend->available(); !state) {
             if (!names.empty())
-                throw usage_error("--backend", fmt::format("{} is not available: {}", wanted, state.reason));
+                throw usage_error(argument, fmt::format("{} is not available: {}", wanted, state.reason));
             chosen.push_back({wanted, nullptr, state.reason});
         } else {
             chosen.push_back({wanted, std::move(backend), {}});
@@ -160,7 +161,7 @@ std::vector<chosen_backend> choose_backends(const std::vector<std::string>& name
 }
 
 std::unique_ptr<any_backend> choose_backend(const std::string& name, int threads) {
-    if (!name.empty()) return std::move(choose_backends({name}, threads).front().backend);
+    if (!name.empty()) return std::move(choose_backends("--backend", {name}, threads).front().backend);
     std::vector<std::string> order;
     const std::vector<std::string> known = registered_backends();
     for (const std::string_view first : preferred_backends)

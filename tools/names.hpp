@@ -40,9 +40,10 @@ struct chosen_backend {
     std::string reason;                   ///< why not
 };
 
-/// The named backends, all of which must be available (usage_error if not); with no names every compiled-in backend,
-/// available or not.
-std::vector<chosen_backend> choose_backends(const std::vector<std::string>& names, int threads);
+/// The backends that `argument` names, all of which must be available (usage_error if not); with no names
+/// every compiled-in backend, available or not.
+std::vector<chosen_backend> choose_backends(std::string_view argument, const std::vector<std::string>& names,
+                                            int threads);
 /// The named backend, or the preferred one of those available.
 std::unique_ptr<any_backend> choose_backend(const std::string& name, int threads);
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 namespace polyscan::tool {
 
@@ -23,7 +24,7 @@ struct scan_options {
     std::string policy = "default";
     std::string op = "plus";
     std::string kind = "inclusive";
-    std::string init;
+    std::optional<std::string> init;
     std::string accumulate;
     std::string output_dtype;
     std::string raw_dtype;
@@ -62,7 +63,7 @@ void settle_types(const scan_options& given, dtype input, scan_job& job) {
     require_conversion("--accumulate", input, job.accumulator);
     require_conversion("--output-dtype", job.accumulator, job.output);
     require_operator(job.op, job.accumulator);
-    if (!given.init.empty()) job.init = parse_scalar("--init", given.init, job.accumulator);
+    if (given.init) job.init = parse_scalar("--init", *given.init, job.accumulator);
     if (!job.init && job.kind == scan_kind::exclusive) job.init = identity_of(job.op, job.accumulator);
 }
 

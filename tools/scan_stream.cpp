@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -92,14 +94,22 @@ public:
 
     void run(const std::function<void(std::uint64_t)>& progress) {
         std::vector<std::thread> stages;
-        const auto start = [&](auto stage) { stages.emplace_back([this, stage] { guarded(stage); }); };
-        start([this] { read_all(); });
-        if (!on_host_) {
-            start([this] { upload_all(); });
-            start([this] { download_all(); });
-        }
-        start([this, &progress] { write_all(progress); });
-        guarded([this] { scan_all(); });
+        const auto start = [&](auto stage) {
+            try {
+                stages.emplace_back([this, stage] { guarded(stage); });
+            } catch (const std::system_error& error) {
+                throw std::runtime_error(fmt::format("no thread can be started: {}", error.code().message()));
+            }
+        };
+        guarded([&] { // starting a thread may fail, and those that run have to end all the same
+            start([this] { read_all(); });
+            if (!on_host_) {
+                start([this] { upload_all(); });
+                start([this] { download_all(); });
+            }
+            start([this, &progress] { write_all(progress); });
+            scan_all();
+        });
         for (std::thread& stage : stages) stage.join();
         failure_.rethrow();
     }

@@ -63,7 +63,7 @@ std::vector<cell> all_cells() {
 class verification {
 public:
     explicit verification(const verify_options& given)
-        : backends_(choose_backends(given.backends, given.threads)),
+        : backends_(choose_backends("--backends", given.backends, given.threads)),
           policies_(parse_policies("--policies", given.policies)) {}
 
     exit_code run() {
