@@ -114,10 +114,24 @@ TEST_CASE("rejected: a total inside input or output") {
     CHECK(out[5] == 5);
 }
 
+TEST_CASE("rejected: a total where the number of elements is read") {
+    auto on = ordinary();
+    const std::vector<index_type> in(5, 1);
+    std::vector<index_type> out(5, untouched);
+    index_type count = 3;
+    CHECK(begins(rejection([&] {
+                     inclusive_scan(on, counted(in.data(), 5, &count), out, plus{}, default_policy{}, total_to{&count});
+                 }),
+                 "total: lies where the count"));
+    CHECK(count == 3);
+}
+
 TEST_CASE("rejected: lengths that are negative or missing") {
     auto on = ordinary();
     std::vector<int> values(3, 1), out(3);
     CHECK(begins(rejection([&] { (void)counted(values.data(), -1); }), "counted:"));
+    CHECK(begins(rejection([&] { (void)counted(values.data(), std::numeric_limits<std::uint64_t>::max()); }),
+                 "counted:"));
     CHECK(begins(rejection([&] { inclusive_scan(on, values.data(), out); }), "in: a bare pointer"));
     CHECK(begins(rejection([&] { inclusive_scan(on, static_cast<const int*>(values.data()), out); }),
                  "in: a bare pointer"));

@@ -357,23 +357,25 @@ TEST_CASE("status words") {
 
 // --- operators -------------------------------------------------------------------------------------------------------
 
-TEST_CASE_TEMPLATE("minimum and maximum: IEEE 754-2019", T, float, double) {
+TEST_CASE_TEMPLATE("minimum and maximum: IEEE 754-2019", T, float, double, long double) {
+    // None of these is a NaN, and a long double has bits that mean nothing.
+    const auto same = [](T a, T b) { return a == b && std::signbit(a) == std::signbit(b); };
     const T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
     const std::vector<T> ascending{-inf,    T(-1),  -std::numeric_limits<T>::denorm_min(),
                                    T(-0.0), T(0.0), std::numeric_limits<T>::denorm_min(),
                                    T(1),    inf};
     for (std::size_t i = 0; i < ascending.size(); ++i)
         for (std::size_t k = 0; k < ascending.size(); ++k) {
-            CHECK(same_bits(minimum{}(ascending[i], ascending[k]), ascending[std::min(i, k)]));
-            CHECK(same_bits(maximum{}(ascending[i], ascending[k]), ascending[std::max(i, k)]));
+            CHECK(same(minimum{}(ascending[i], ascending[k]), ascending[std::min(i, k)]));
+            CHECK(same(maximum{}(ascending[i], ascending[k]), ascending[std::max(i, k)]));
         }
     for (const T value : ascending) {
         CHECK(std::isnan(minimum{}(value, nan)));
         CHECK(std::isnan(minimum{}(nan, value)));
         CHECK(std::isnan(maximum{}(value, nan)));
         CHECK(std::isnan(maximum{}(nan, value)));
-        CHECK(same_bits(minimum{}(identity_of<T>(minimum{}), value), value));
-        CHECK(same_bits(maximum{}(value, identity_of<T>(maximum{})), value));
+        CHECK(same(minimum{}(identity_of<T>(minimum{}), value), value));
+        CHECK(same(maximum{}(value, identity_of<T>(maximum{})), value));
     }
 }
 

@@ -21,6 +21,26 @@ struct compose {
     }
 };
 
+#if defined(__SIZEOF_INT128__)
+/// Where a compiler's extensions are on, integers of 128 bits are integers: sums of 5, which one vector of narrower
+/// ones would hold, and of a million.
+bool scans_wide_integers(const polyscan::openmp::backend& cpu) {
+    __extension__ using wide = __int128;
+    for (const std::size_t n : {std::size_t{5}, std::size_t{1'000'000}}) {
+        std::vector<wide> in;
+        for (std::size_t i = 0; i < n; ++i) in.push_back((wide{1} << 80) - static_cast<wide>(i));
+        std::vector<wide> out(n);
+        polyscan::inclusive_scan(cpu, in, out);
+        wide sum = 0;
+        for (std::size_t i = 0; i < n; ++i)
+            if (out[i] != (sum += in[i])) return false;
+    }
+    return true;
+}
+#else
+bool scans_wide_integers(const polyscan::openmp::backend&) { return true; }
+#endif
+
 } // namespace
 
 int main() {
@@ -38,6 +58,10 @@ int main() {
             std::printf("wrong at %zu\n", i);
             return 1;
         }
+    }
+    if (!scans_wide_integers(cpu)) {
+        std::printf("wrong sums of 128 bits\n");
+        return 1;
     }
     std::printf("polyscan %s: right\n", polyscan::version);
     return 0;

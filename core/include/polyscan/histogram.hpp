@@ -23,9 +23,9 @@
 ///    operation is rounded: to float where the bounds are float and the elements have no more than 4 bytes and are not
 ///    integers, else to double. Upper - lower and scale must be finite.
 ///  - edges (bins + 1 of them, in the backend's memory, none above the next): to bin i with edges[i] <= x < edges[i +
-///  1],
-///    compared by value. Backends that work in the host's memory refuse edges that are out of order; on a device no
-///    one looks, and such edges put elements into bins of no meaning.
+///    1], compared by value (an integer beside a floating-point edge as that type holds it). Backends that work in the
+///    host's memory refuse edges that are out of order; on a device no one looks, and such edges put elements into bins
+///    of no meaning.
 ///
 /// The memory of `counts` does not overlap that of anything else. std::invalid_argument for a broken contract, before
 /// anything is written.
@@ -64,11 +64,14 @@ namespace detail {
 
 inline constexpr index_type no_bin = -1;
 
-/// a < b by value, whatever the signs of integer types.
+/// a < b by value, whatever the signs of integer types; an integer beside a floating-point number as that type holds
+/// it.
 template <class A, class B>
 POLYSCAN_FUNCTION constexpr bool less_by_value(const A& a, const B& b) {
     if constexpr (std::is_integral_v<A> && std::is_integral_v<B>)
         return std::cmp_less(+a, +b); // + turns bool and characters into integers
+    else if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
+        return static_cast<std::common_type_t<A, B>>(a) < static_cast<std::common_type_t<A, B>>(b);
     else
         return a < b;
 }

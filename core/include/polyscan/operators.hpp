@@ -59,9 +59,10 @@ template <class T>
 concept number = std::is_arithmetic_v<T> || is_complex<T>;
 
 // Signed overflow is undefined in C++; the same operation on the unsigned type wraps, as NumPy and GPUs do.
-// 64 bits for all: narrower unsigned types would be promoted to int, which can overflow again.
+// At least 64 bits: narrower unsigned types would be promoted to int, which can overflow again.
 template <class T>
-using wrapping = std::uint64_t;
+using wrapping = typename std::conditional_t<(sizeof(T) > sizeof(std::uint64_t)), std::make_unsigned<T>,
+                                             std::type_identity<std::uint64_t>>::type;
 } // namespace detail
 
 /// Sum. Integers wrap around. The result has the operands' type: no promotion to int.
@@ -111,8 +112,12 @@ namespace detail {
 template <std::floating_point T>
 POLYSCAN_FUNCTION constexpr bool precedes(T a, T b) {
     if (a < b) return true;
-    using bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-    return a == b && std::bit_cast<bits>(a) < 0 && std::bit_cast<bits>(b) >= 0;
+    if constexpr (sizeof(T) > sizeof(std::int64_t)) { // long double, whose bits are no integer's
+        return a == b && std::signbit(a) && !std::signbit(b);
+    } else {
+        using bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+        return a == b && std::bit_cast<bits>(a) < 0 && std::bit_cast<bits>(b) >= 0;
+    }
 }
 } // namespace detail
 

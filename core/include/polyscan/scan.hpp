@@ -14,7 +14,7 @@
 ///
 ///  - Input and output: see view.hpp. The output holds at least as many elements as the input.
 ///  - Aliasing: in place is allowed, that is, both start at the same address and their elements have the same size. Any
-///    other overlap is rejected, as is a total inside either.
+///    other overlap is rejected, as is a total inside either, or where a run-time count is read.
 ///  - Operator: associative on the accumulator type, `op(earlier, later)`; it need not be commutative, and only
 ///    exclusive scans without init need an identity. For floating point the association is fixed by the policy.
 ///  - Accumulator: the type named by the caller; else, with init, `std::common_type_t<Init, Out>` where both are
@@ -260,6 +260,9 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
             overlap(target.begin, static_cast<std::uint64_t>(source.size) * sizeof(out_element), source.count,
                     sizeof(index_type)))
             reject("count", "lies inside the output");
+    if (source.count != nullptr && total != nullptr &&
+        overlap(total, sizeof(accumulator_type), source.count, sizeof(index_type)))
+        reject("total", "lies where the count is read");
     backend.template scan<Policy>(
         scan_request<accumulator_type, decltype(input), output_iterator, Operator, decltype(transform)>{
             input, target.begin, source.size, op, std::move(transform), start(), Kind, total, empty_total(),

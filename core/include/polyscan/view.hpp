@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <ranges>
 #include <type_traits>
@@ -36,6 +37,8 @@ struct counted_view {
 template <std::random_access_iterator Iterator>
 counted_view<Iterator> counted(Iterator first, std::integral auto n) {
     if (std::cmp_less(n, 0)) reject("counted", "the number of elements must not be negative");
+    if (std::cmp_greater(n, std::numeric_limits<index_type>::max()))
+        reject("counted", "the number of elements must be less than 2^63");
     return {first, static_cast<index_type>(n)};
 }
 

@@ -65,8 +65,8 @@ concept word_struct = std::is_class_v<T> && std::is_trivially_copyable_v<T> && s
 /// What vectors can hold.
 template <class T>
 concept vectorisable =
-    POLYSCAN_HOST_VECTORS != 0 && ((std::integral<T> && !std::same_as<T, bool>) || std::same_as<T, float> ||
-                                   std::same_as<T, double> || word_struct<T>);
+    POLYSCAN_HOST_VECTORS != 0 && ((std::integral<T> && !std::same_as<T, bool> && sizeof(T) <= sizeof(std::uint64_t)) ||
+                                   std::same_as<T, float> || std::same_as<T, double> || word_struct<T>);
 
 namespace detail {
 template <class Operator, class... Built>
