@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Errors come in two families, and one thing that looks like an error is data:
 ///  - the caller broke the contract: std::invalid_argument, its message names the argument and the rule;
-///  - the backend failed (out of memory, a launch failed, ...): polyscan::backend_error;
+///  - the backend failed (out of memory, a launch failed, ...): polyscan::backend_error, or std::bad_alloc where the
+///    memory is the host's;
 ///  - the backend cannot be used on this machine: polyscan::availability, a value with a reason.
 #pragma once
 

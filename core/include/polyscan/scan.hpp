@@ -24,7 +24,9 @@
 ///  - Empty input: nothing is read or written, except that a total receives the init or the operator's identity, if
 ///    there is one.
 ///  - Errors: std::invalid_argument for a broken contract (before anything is written), polyscan::backend_error when
-///    the backend fails. Work may still be under way on return where a backend is asynchronous (backend.hpp).
+///    the backend fails. What an operator, a transform or an output function throws on the host passes through; the
+///    outputs are then unspecified, and the backend works as before. Work may still be under way on return where a
+///    backend is asynchronous (backend.hpp).
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@
 ///
 /// Input and output: see view.hpp. The output has room for all of the input, or is a pointer, of which only what is
 /// selected is written. Nothing of what is written may overlap anything that is read: in place would overwrite elements
-/// that other threads have yet to read. Empty input: `count` receives 0. Policies differ in speed only.
+/// that other threads have yet to read. (As the number is not known before, room for all of the input is checked,
+/// behind a pointer too.) Empty input: `count` receives 0. Policies differ in speed only.
 #pragma once
 
 #include <type_traits>

@@ -40,8 +40,12 @@ public:
     explicit basic_backend(int threads) : basic_backend(options{threads, tuning::parallel_bytes}) {}
     explicit basic_backend(const options& wanted, Team team = {}) : options_(wanted), team_(std::move(team)) {
         if (wanted.threads < 0) reject("threads", "must not be negative");
-        if constexpr (requires { Team::processors(); })
-            if (wanted.threads == 0) options_.threads = Team::processors();
+        if (wanted.threads == 0) {
+            if constexpr (requires { Team::processors(); })
+                options_.threads = Team::processors();
+            else
+                options_.threads = 1; // a team that does not say how many
+        }
     }
 
     static constexpr std::string_view name() { return "openmp"; }
