@@ -13,14 +13,14 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "tools" / "report" / "report.py"
-SEEDS = ("single_block/kogge_stone", "single_block/brent_kung", "single_block/coarse", "three_pass/kogge_stone", "domino/kogge_stone")
+CLASSICS = ("single_block/kogge_stone", "single_block/brent_kung", "single_block/coarse", "three_pass/kogge_stone", "domino/kogge_stone")
 
 
 def record(threads=2, processor="Test processor", sizes=(1024, 4096), backend="openmp"):
-    """A record as `polyscan compare --json` writes it: every founding algorithm, the default, a copy and a peer."""
+    """A record as `polyscan compare --json` writes it: every classic algorithm, the default, a copy and a peer."""
     rows = []
     for n in sizes:
-        for i, policy in enumerate((*SEEDS, "prefix_server/warp_shuffle")):
+        for i, policy in enumerate((*CLASSICS, "prefix_server/warp_shuffle")):
             rows.append({"backend": backend, "policy": policy, "peer": False, "median_us": n / 100 * (i + 1) / max(threads, 1),
                          "copy_ratio": 0.9 / (i + 1), "verdict": "same bits"})
         rows.append({"backend": "copy", "policy": backend, "peer": True, "median_us": n / 200, "copy_ratio": 1.0, "verdict": "exact"})
@@ -96,7 +96,7 @@ class ReportTest(unittest.TestCase):
             bad = record()
             del bad["rows"][3][column]
             self.refused(bad, "row 3", column)
-        for column, value in (("n", "many"), ("n", True), ("n", None), ("median_us", "fast"), ("median_us", -1), ("copy_ratio", "1"),
+        for column, value in (("n", "many"), ("n", True), ("n", None), ("n", 0), ("median_us", "fast"), ("median_us", -1), ("copy_ratio", "1"),
                               ("backend", 7), ("verdict", None), ("peer", "no"), ("threads", [])):
             bad = record()
             bad["rows"][3][column] = value
@@ -115,7 +115,7 @@ class ReportTest(unittest.TestCase):
         done = self.report(self.file(record()))
         self.assertEqual(done.returncode, 0, done.stderr)
         page = Page((self.path / "out" / "index.html").read_text())
-        # Time and ratio against n, both sizes of the founding algorithms, verdicts.
+        # Time and ratio against n, both sizes of the classic algorithms, verdicts.
         self.assertEqual(len(page.images), 5)
         for image in page.images:
             self.assertTrue(image.startswith("data:image/svg+xml;base64,"))

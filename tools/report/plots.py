@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
-from records import BACKENDS, BLOCKS, DEFAULT, GRIDS, SEEDS  # noqa: E402
+from records import BACKENDS, BLOCKS, CLASSICS, DEFAULT, GRIDS  # noqa: E402
 
 plt.rcParams.update({
     "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 10, "axes.grid": True, "grid.color": "#dddddd",
@@ -204,8 +204,8 @@ def _draw_peers(axes, rows, backend, value):
                       label=name.replace("Kokkos::Experimental::", "Kokkos::Exp.::"))
 
 
-def seeds(records):
-    """The five founding algorithms beside the default policy: bars, at the largest n that has them."""
+def classics(records):
+    """The five classic algorithms beside the default policy: bars, at the largest n that has them."""
     for case in cases_of(records):
         rows = [row for row in rows_of(records, case) if not row.peer]
         series = collections.OrderedDict()
@@ -215,25 +215,25 @@ def seeds(records):
             chosen = {}
             for key, own in series.items():
                 complete = [n for n in unique(r.n for r in own)
-                            if sum(r.n == n and r.policy in SEEDS.values() for r in own) >= 2]
+                            if sum(r.n == n and r.policy in CLASSICS.values() for r in own) >= 2]
                 if complete:
                     n = min(complete) if small else max(complete)
                     chosen[key] = (n, [r for r in own if r.n == n])
             if not chosen or (small and all(len({r.n for r in own}) < 2 for own in series.values())):
                 continue
-            title = f"The five founding algorithms side by side, {'smallest' if small else 'largest'} n · {case}"
-            yield (f"seeds-{'small' if small else 'large'}-{case.slug}", title,
-                   _seed_bars(chosen, title, [r for r in records if any(k[0] == r.label for k in chosen)]))
+            title = f"The five classic algorithms side by side, {'smallest' if small else 'largest'} n · {case}"
+            yield (f"classics-{'small' if small else 'large'}-{case.slug}", title,
+                   _classic_bars(chosen, title, [r for r in records if any(k[0] == r.label for k in chosen)]))
 
 
-def _seed_bars(chosen, title, records):
-    bars = list(SEEDS) + ["default"]
+def _classic_bars(chosen, title, records):
+    bars = list(CLASSICS) + ["default"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8))
     width = 0.8 / len(chosen)
     for s, ((label, backend), (n, rows)) in enumerate(chosen.items()):
         by_policy = {row.policy: row for row in rows}
         for axes, value in ((left, "median_us"), (right, "copy_ratio")):
-            present = [(i, getattr(by_policy[p], value)) for i, p in enumerate([*SEEDS.values(), DEFAULT])
+            present = [(i, getattr(by_policy[p], value)) for i, p in enumerate([*CLASSICS.values(), DEFAULT])
                        if p in by_policy and getattr(by_policy[p], value)]
             axes.bar([i + (s - (len(chosen) - 1) / 2) * width for i, _ in present], [v for _, v in present], width,
                      color=GREYS[s % len(GREYS)], hatch=HATCHES[s % len(HATCHES)], edgecolor="black", linewidth=0.8,
@@ -298,7 +298,7 @@ def threads(records):
             n = max(key[3] for key in own)
             counts = set()
             for (machine, _, policy, size), rows in own.items():
-                if size != n or policy not in [DEFAULT, *SEEDS.values(), "look_back/kogge_stone"]:
+                if size != n or policy not in [DEFAULT, *CLASSICS.values(), "look_back/kogge_stone"]:
                     continue
                 grid_name, _, block = policy.partition("/")
                 x = sorted(rows)
@@ -389,6 +389,6 @@ def verdicts(records):
     yield "verdicts", title, finish(figure, title + " (worst of all rows, and their number)", records)
 
 
-ALL = (("Time and copy ratio against n", against_n), ("The five founding algorithms", seeds),
+ALL = (("Time and copy ratio against n", against_n), ("The five classic algorithms", classics),
        ("Backends and machines, CPU against GPU", machines), ("Scaling with threads", threads), ("Other verbs and rows", others),
        ("Verdicts", verdicts))

@@ -7,7 +7,7 @@ import math
 import pathlib
 import re
 
-SEEDS = {  # the five founding algorithms by the name that the founding documents gave them
+CLASSICS = {  # the five algorithms of the textbooks, by their short names
     "kogge_stone": "single_block/kogge_stone",
     "brent_kung": "single_block/brent_kung",
     "coarse": "single_block/coarse",
@@ -108,8 +108,11 @@ def _text(row, key, where, default=None):
 
 def _count(row, where):
     if "n" in row:
-        return int(_number(row, "n", where, required=True))
-    return 2 ** int(_number(row, "log2n", where, required=True))
+        return int(_number(row, "n", where, minimum=1, required=True))
+    power = _number(row, "log2n", where, required=True)
+    if power > 62:
+        raise BadRecord(f"{where}: 'log2n' is {power}, and must be at most 62")
+    return 2 ** int(power)
 
 
 def _other(record, row, where):

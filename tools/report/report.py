@@ -18,12 +18,12 @@ import records  # noqa: E402
 
 
 def fail(message):
-    print(f"polyscan report: {message}", file=sys.stderr)
+    print(f"report.py: {message}", file=sys.stderr)
     sys.exit(2)
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="polyscan report", description=__doc__.split("\n")[0],
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0],
                                      epilog="Example: polyscan compare --sizes 2^10..2^24 --json run.json && report.py run.json")
     parser.add_argument("files", nargs="+", metavar="RESULT.json")
     parser.add_argument("-o", "--output", default="report", metavar="DIR", help="where index.html goes (default: report)")
