@@ -40,12 +40,13 @@ template <class Policies, class Backend, class Case>
 void run_select(Backend& backend, std::string_view policy, const select_arguments<Case>& a) {
     with_policy(Policies{}, policy, [&]<class Policy>(Policy how) {
         const auto in = input(a.in, a.size, a.live);
-        if (a.verb == selection_verb::copy_if) return copy_if(backend, in, a.out, a.count, is_chosen{}, how);
+        if (a.verb == selection_verb::copy_if)
+            return copy_if(backend, in, counted(a.out, a.size), a.count, is_chosen{}, how);
         if (a.verb == selection_verb::partition) return partition(backend, in, a.out, a.count, is_chosen{}, how);
         if (a.verb == selection_verb::unique) return unique(backend, in, a.out, a.count, same_residue{}, how);
         if constexpr (forms_of<Case, Policy> == forms::all) {
             if (a.verb == selection_verb::copy_flagged)
-                return copy_if(backend, in, a.out, a.count, flagged(a.flags), how);
+                return copy_if(backend, in, counted(a.out, a.size), a.count, flagged(a.flags), how);
             if (a.verb == selection_verb::remove_if) return remove_if(backend, in, a.out, a.count, is_chosen{}, how);
         }
         throw std::logic_error("run_select: not a form of this case");
@@ -95,8 +96,9 @@ void run_runs(Backend& backend, std::string_view policy, const runs_arguments<Ca
     with_policy(Policies{}, policy, [&](auto how) {
         const auto keys = input(a.keys, a.size, a.live);
         if (!a.lengths)
-            return reduce_by_key<A>(backend, keys, a.in, a.keys_out, a.out, a.count, typename Case::operator_type{},
-                                    equal_to{}, how, with_transform{typename Case::transform_type{}});
+            return reduce_by_key<A>(backend, keys, a.in, counted(a.keys_out, a.size), counted(a.out, a.size), a.count,
+                                    typename Case::operator_type{}, equal_to{}, how,
+                                    with_transform{typename Case::transform_type{}});
         // Nothing of it depends on the case.
         if constexpr (std::is_same_v<Case, cases::int32_plus>)
             return run_length_encode(backend, keys, a.keys_out, a.lengths_out, a.count, equal_to{}, how);

@@ -477,6 +477,15 @@ TEST_CASE("broken contracts are named, and nothing is written") {
     choose.size = -1;
     CHECK_REJECTED(select(), "counted: the number of elements must not be negative");
 
+    // Behind a pointer there need not be room for more than what is selected: here for one.
+    select_arguments<Case> narrow{selection_verb::unique, m + 1, nullptr, n, nullptr, m, counts.data()};
+    run_select<primitive_policies>(on, policy, narrow);
+    index_type found = 0;
+    on.copy_to_host(&found, counts.data(), 1);
+    CHECK(found == 1);
+    narrow.out = m + 1;
+    CHECK_REJECTED(run_select<primitive_policies>(on, policy, narrow), "out: overlaps in");
+
     // Numbers of the same size: nothing is read or written.
     segmented_arguments<cases::float_plus> scan;
     scan.in = reinterpret_cast<float*>(m);

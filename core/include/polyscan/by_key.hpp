@@ -23,8 +23,8 @@
 /// reduce_by_key writes the first key and the fold of each run, run after run; `count`, memory of the backend or null,
 /// receives the number of runs. Bits: those of the policy's scan of the pairs {heads so far, value} (`run_value`,
 /// `run_operator`). The outputs have room for all of the input, or are pointers, of which only as many elements are
-/// written as there are runs. Nothing that is written may overlap anything that is read; room for all of the input is
-/// checked, behind a pointer too. The keys say how many elements
+/// written as there are runs. Nothing that is written may overlap anything that is read (behind a pointer, only
+/// the first element is checked). The keys say how many elements
 /// there are, and `in` has as many. Empty input: `count` receives 0.
 #pragma once
 
@@ -127,8 +127,8 @@ void scan_by_key(Backend& backend, Keys&& keys, In&& in, Out&& out, const Init& 
 template <class Named, class Policy, class Backend, class Keys, class Values, class KeysOut, class Out, class Operator,
           class Equal, class Transform>
 void reduce_runs(Backend& backend, const counted_view<Keys>& keys, const Values& values, const KeysOut& keys_out,
-                 const Out& out, index_type* count, const Operator& op, const Equal& equal,
-                 const Transform& transform) {
+                 index_type keys_room, const Out& out, index_type room, index_type* count, const Operator& op,
+                 const Equal& equal, const Transform& transform) {
     using element = std::decay_t<decltype(transform(values[0]))>;
     static_assert(callable_to_deduce<Named, no_init_t, element, Operator>,
                   "the operator must be callable with two transformed input elements, on a const object, or the "
@@ -138,7 +138,7 @@ void reduce_runs(Backend& backend, const counted_view<Keys>& keys, const Values&
                   "the operator must be callable with two accumulators, on a const object");
     static_assert(std::is_convertible_v<element, A> || std::is_constructible_v<A, element>,
                   "input elements must convert to the accumulator type");
-    check_apart({memory_of("keys_out", keys_out, keys.size), memory_of("out", out, keys.size),
+    check_apart({memory_of("keys_out", keys_out, keys_room), memory_of("out", out, room),
                  memory{"count", count, count == nullptr ? 0 : sizeof(index_type)}},
                 {memory_of("keys", keys.begin, keys.size), memory_of("in", values, keys.size), count_of(keys)});
     // The last element knows the number of runs. Where there may be none, the number is there before.
@@ -186,11 +186,11 @@ void reduce_by_key(Backend& backend, Keys&& keys, In&& in, KeysOut&& keys_out, O
     static_assert((detail::is_transform_option<Options> && ...), "the option is with_transform");
     static_assert(sizeof...(Options) <= 1, "with_transform is given twice");
     const auto names = detail::first_input(std::forward<Keys>(keys), "keys");
-    detail::reduce_runs<Accumulator, Policy>(backend, names,
-                                             detail::further_input(std::forward<In>(in), "in", names.size),
-                                             detail::output(std::forward<KeysOut>(keys_out), "keys_out", names.size),
-                                             detail::output(std::forward<Out>(out), "out", names.size), count, op,
-                                             equal, detail::find_transform(options...));
+    detail::reduce_runs<Accumulator, Policy>(
+        backend, names, detail::further_input(std::forward<In>(in), "in", names.size),
+        detail::output(std::forward<KeysOut>(keys_out), "keys_out", names.size),
+        detail::certain_room<KeysOut>(names.size), detail::output(std::forward<Out>(out), "out", names.size),
+        detail::certain_room<Out>(names.size), count, op, equal, detail::find_transform(options...));
 }
 
 /// The first key and the length of every run of equal keys. See the head of this file.
@@ -201,7 +201,9 @@ void run_length_encode(Backend& backend, Keys&& keys, KeysOut&& keys_out, Length
     const auto names = detail::first_input(std::forward<Keys>(keys), "keys");
     detail::reduce_runs<index_type, Policy>(
         backend, names, index_iterator{}, detail::output(std::forward<KeysOut>(keys_out), "keys_out", names.size),
-        detail::output(std::forward<Lengths>(lengths), "lengths", names.size), count, plus{}, equal, detail::one{});
+        detail::certain_room<KeysOut>(names.size),
+        detail::output(std::forward<Lengths>(lengths), "lengths", names.size),
+        detail::certain_room<Lengths>(names.size), count, plus{}, equal, detail::one{});
 }
 
 } // namespace polyscan

@@ -99,6 +99,13 @@ memory memory_of(const char* argument, const Iterator& first, index_type size) {
     }
 }
 
+/// How many elements an output of which a part is filled has for certain: room for all of the input, or, where a bare
+/// pointer does not say that, for the first one.
+template <class Out>
+constexpr index_type certain_room(index_type size) {
+    return std::is_pointer_v<std::remove_cvref_t<Out>> && size > 1 ? 1 : size;
+}
+
 /// Nothing that is written lies in anything else of the call.
 inline void check_apart(std::initializer_list<memory> written, std::initializer_list<memory> read) {
     for (const memory& w : written)

@@ -27,8 +27,9 @@
 ///
 /// Input and output: see view.hpp. The output has room for all of the input, or is a pointer, of which only what is
 /// selected is written. Nothing of what is written may overlap anything that is read: in place would overwrite elements
-/// that other threads have yet to read. (As the number is not known before, room for all of the input is checked,
-/// behind a pointer too.) Empty input: `count` receives 0. Policies differ in speed only.
+/// that other threads have yet to read. (Behind a pointer only the first
+/// element is checked, and for partition, which fills it, all of them.) Empty input: `count` receives 0. Policies
+/// differ in speed only.
 #pragma once
 
 #include <type_traits>
@@ -201,7 +202,7 @@ void copy_if(Backend& backend, In&& in, Out&& out, index_type* count, const Whic
     const auto test = detail::test_of(source, which);
     detail::check_selection(detail::memory_of("in", source.begin, source.size),
                             detail::memory_of_test(which, source.size), detail::count_of(source),
-                            detail::memory_of("out", target, source.size), count);
+                            detail::memory_of("out", target, detail::certain_room<Out>(source.size)), count);
     detail::select<Policy>(backend, source, target, count, test);
 }
 
@@ -213,7 +214,7 @@ void remove_if(Backend& backend, In&& in, Out&& out, index_type* count, const Wh
     const auto test = detail::test_of(source, which);
     detail::check_selection(detail::memory_of("in", source.begin, source.size),
                             detail::memory_of_test(which, source.size), detail::count_of(source),
-                            detail::memory_of("out", target, source.size), count);
+                            detail::memory_of("out", target, detail::certain_room<Out>(source.size)), count);
     detail::select<Policy>(backend, source, target, count, detail::none_of<decltype(test)>{test});
 }
 
@@ -237,7 +238,7 @@ void unique(Backend& backend, In&& in, Out&& out, index_type* count, const Equal
     const auto source = detail::first_input(std::forward<In>(in), "in");
     const auto target = detail::output(std::forward<Out>(out), "out", source.size);
     detail::check_selection(detail::memory_of("in", source.begin, source.size), {"flags"}, detail::count_of(source),
-                            detail::memory_of("out", target, source.size), count);
+                            detail::memory_of("out", target, detail::certain_room<Out>(source.size)), count);
     detail::select<Policy>(backend, source, target, count,
                            detail::first_of_run<std::remove_cv_t<decltype(source.begin)>, Equal>{source.begin, equal});
 }
