@@ -45,7 +45,8 @@ public:
     void scan(const Request& request) {
         using T = typename Request::accumulator_type;
         constexpr polyscan::tile_shape shape = polyscan::shape_for<polyscan::block::coarse, T>;
-        const polyscan::index_type n = request.size, tile = shape.elements(), tiles = polyscan::ceil_div(n, tile);
+        const polyscan::index_type n = request.live_size(), tile = shape.elements(),
+                                   tiles = polyscan::ceil_div(n, tile);
         if (n == 0) {
             if (request.total != nullptr && request.empty_total) *request.total = *request.empty_total;
             return;
