@@ -12,7 +12,6 @@ namespace {
 
 using example::index_type;
 using map = polyscan::affine<double>;
-using modular_map = polyscan::affine<std::uint64_t>;
 
 // [polynomial]
 // Horner's rule is y -> z y + c for one coefficient after the other, the highest first. Composed, they are one map.

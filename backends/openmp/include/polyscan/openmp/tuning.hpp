@@ -22,9 +22,6 @@ inline constexpr index_type sections_waiting = 2;
 /// what one thread needs for about 1 MiB.
 inline constexpr index_type parallel_bytes = 1024 * 1024;
 
-/// Requests of no more bytes are not compared with the size of the last-level cache, which is asked for at run time.
-inline constexpr std::size_t surely_cached_bytes = 1024 * 1024;
-
 /// Two values on different lines of this size do not disturb each other: two cache lines, because processors fetch
 /// lines in pairs.
 inline constexpr std::size_t separate = 128;
