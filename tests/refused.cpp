@@ -2,6 +2,7 @@
 /// Calls that must not compile, each with the sentence that says why. CASE chooses; 0 compiles, so that a refusal is
 /// not some other error. CMakeLists.txt holds the sentences.
 #include <list>
+#include <memory>
 #include <vector>
 
 #include <polyscan/histogram.hpp>
@@ -61,6 +62,11 @@ int main() {
     radix_sort(b, in, out);
 #elif CASE == 12
     histogram(b, in, out, even_bins{0, 10});
+#elif CASE == 13
+    std::vector<std::unique_ptr<int>> owners(2);
+    inclusive_scan(b, owners, owners, [](const std::unique_ptr<int>& earlier, const std::unique_ptr<int>& later) {
+        return std::make_unique<int>(*earlier + *later);
+    });
 #endif
     return total;
 }

@@ -134,10 +134,7 @@ void reduce_runs(Backend& backend, const counted_view<Keys>& keys, const Values&
                   "the operator must be callable with two transformed input elements, on a const object, or the "
                   "accumulator type must be named: reduce_by_key<Accumulator>(...)");
     using A = typename accumulator<Named, no_init_t, element, std::remove_pointer_t<Out>, Operator>::type;
-    static_assert(std::is_invocable_v<const Operator&, const A&, const A&>,
-                  "the operator must be callable with two accumulators, on a const object");
-    static_assert(std::is_convertible_v<element, A> || std::is_constructible_v<A, element>,
-                  "input elements must convert to the accumulator type");
+    require_accumulator<A, element, Operator>();
     check_apart({memory_of("keys_out", keys_out, keys_room), memory_of("out", out, room),
                  memory{"count", count, count == nullptr ? 0 : sizeof(index_type)}},
                 {memory_of("keys", keys.begin, keys.size), memory_of("in", values, keys.size), count_of(keys)});

@@ -84,11 +84,7 @@ void reduce(Backend& backend, In&& in, Result* result, const Operator& op = {}, 
     using accumulator_type = typename detail::accumulator<Accumulator, init_type, element, Result, Operator>::type;
     static_assert(std::is_same_v<accumulator_type, Result>,
                   "the result must be of the accumulator type; name it: reduce<Accumulator>(...)");
-    static_assert(std::is_invocable_v<const Operator&, const accumulator_type&, const accumulator_type&>,
-                  "the operator must be callable with two accumulators, on a const object");
-    static_assert(std::is_convertible_v<element, accumulator_type> ||
-                      std::is_constructible_v<accumulator_type, element>,
-                  "input elements must convert to the accumulator type");
+    detail::require_accumulator<accumulator_type, element, Operator>();
     if (result == nullptr) reject("result", "is null");
     const detail::memory to{"result", result, sizeof(Result)};
     detail::check_apart({to}, {detail::memory_of("in", source.begin, source.size), detail::count_of(source)});

@@ -159,6 +159,16 @@ template <class Named, class Init, class Element, class Operator>
 inline constexpr bool callable_to_deduce = !std::is_same_v<Named, deduced> || !std::is_same_v<Init, no_init_t> ||
                                            std::is_invocable_v<const Operator&, const Element&, const Element&>;
 
+// What every verb asks of an accumulator.
+template <class A, class Element, class Operator>
+constexpr void require_accumulator() {
+    static_assert(std::is_copy_constructible_v<A>, "the accumulator must be copyable");
+    static_assert(std::is_invocable_v<const Operator&, const A&, const A&>,
+                  "the operator must be callable with two accumulators, on a const object");
+    static_assert(std::is_convertible_v<Element, A> || std::is_constructible_v<A, Element>,
+                  "input elements must convert to the accumulator type");
+}
+
 // Byte ranges [a, a + a_bytes) and [b, b + b_bytes) share a byte.
 inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
     const auto x = reinterpret_cast<std::uintptr_t>(a);
@@ -229,11 +239,7 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
                   "the operator must be callable with two transformed input elements, on a const object, or the "
                   "accumulator type must be named: inclusive_scan<Accumulator>(...)");
     using accumulator_type = typename accumulator<Named, Init, element, out_element, Operator>::type;
-    static_assert(std::is_invocable_v<const Operator&, const accumulator_type&, const accumulator_type&>,
-                  "the operator must be callable with two accumulators, on a const object");
-    static_assert(std::is_convertible_v<element, accumulator_type> ||
-                      std::is_constructible_v<accumulator_type, element>,
-                  "input elements must convert to the accumulator type");
+    require_accumulator<accumulator_type, element, Operator>();
     static_assert(Backend::template supports<Policy>, "this backend does not have this policy");
 
     constexpr bool starts_with_identity = std::is_same_v<Init, no_init_t> && has_identity<Operator, accumulator_type>;

@@ -201,10 +201,7 @@ void segmented_scan(Backend& backend, const counted_view<Input>& source, const H
                   "the operator must be callable with two transformed input elements, on a const object, or the "
                   "accumulator type must be named: inclusive_segmented_scan<Accumulator>(...)");
     using A = typename accumulator<Named, Init, element, out_element, Operator>::type;
-    static_assert(std::is_invocable_v<const Operator&, const A&, const A&>,
-                  "the operator must be callable with two accumulators, on a const object");
-    static_assert(std::is_convertible_v<element, A> || std::is_constructible_v<A, element>,
-                  "input elements must convert to the accumulator type");
+    require_accumulator<A, element, Operator>();
     constexpr bool has_init = !std::is_same_v<Init, no_init_t>;
     static_assert(Kind == scan_kind::inclusive || has_init || has_identity<Operator, A>,
                   "an exclusive scan needs an init, or an operator with an identity");
