@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Includes POLYSCAN_HOST_KERNELS once for each instruction set, each in a namespace of its own (POLYSCAN_HOST_ISA),
-// with vectors of POLYSCAN_HOST_BYTES bytes, and with POLYSCAN_HOST_FMA saying whether there is a fused multiply-add.
+// with vectors of POLYSCAN_HOST_BYTES bytes, with POLYSCAN_HOST_FMA saying whether there is a fused multiply-add, and
+// POLYSCAN_HOST_AVX512 whether there are AVX-512's instructions, for vectors of either width.
 // Undefines POLYSCAN_HOST_KERNELS, and POLYSCAN_HOST_HALF_WIDTH, which asks for AVX-512 with vectors of half the width
 // as well. No include guard: each file of kernels is another inclusion.
 
@@ -21,7 +22,13 @@
 #else
 #define POLYSCAN_HOST_FMA 0
 #endif
+#if POLYSCAN_HOST_BYTES == 64
+#define POLYSCAN_HOST_AVX512 1
+#else
+#define POLYSCAN_HOST_AVX512 0
+#endif
 #include POLYSCAN_HOST_KERNELS
+#undef POLYSCAN_HOST_AVX512
 #undef POLYSCAN_HOST_FMA
 #undef POLYSCAN_HOST_BYTES
 #undef POLYSCAN_HOST_TARGET
@@ -31,6 +38,7 @@
 #if defined(POLYSCAN_HOST_DISPATCH)
 #define POLYSCAN_HOST_FMA 1
 
+#define POLYSCAN_HOST_AVX512 0
 #define POLYSCAN_HOST_ISA avx2
 #define POLYSCAN_HOST_TARGET [[gnu::target("avx2,fma")]]
 #define POLYSCAN_HOST_BYTES 32
@@ -38,7 +46,9 @@
 #undef POLYSCAN_HOST_BYTES
 #undef POLYSCAN_HOST_TARGET
 #undef POLYSCAN_HOST_ISA
+#undef POLYSCAN_HOST_AVX512
 
+#define POLYSCAN_HOST_AVX512 1
 #define POLYSCAN_HOST_TARGET [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq,fma")]]
 #if defined(POLYSCAN_HOST_HALF_WIDTH)
 #define POLYSCAN_HOST_ISA avx512_half
@@ -53,6 +63,7 @@
 #undef POLYSCAN_HOST_BYTES
 #undef POLYSCAN_HOST_ISA
 #undef POLYSCAN_HOST_TARGET
+#undef POLYSCAN_HOST_AVX512
 
 #undef POLYSCAN_HOST_FMA
 #endif

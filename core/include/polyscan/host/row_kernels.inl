@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included by tile_kernels.hpp once for each instruction set, with POLYSCAN_HOST_ISA (a namespace),
 // POLYSCAN_HOST_TARGET (what makes the compiler use that set), POLYSCAN_HOST_BYTES (the width of its vectors) and
-// POLYSCAN_HOST_FMA (1 if it has fused multiply-add) defined. Every function here carries the target, because a vector
-// wider than the function's own instruction set is taken apart before inlining; for the same reason there are no
-// lambdas.
+// POLYSCAN_HOST_FMA and POLYSCAN_HOST_AVX512 (1 if it has fused multiply-add, or AVX-512) defined. Every function here
+// carries the target, because a vector wider than the function's own instruction set is taken apart before inlining;
+// for the same reason there are no lambdas.
 //
 // The default tree on rows of vectors, for numbers and for structs of words:
 //  - lanes are combined by vector instructions where the operator is known, else by a plain loop over `combine`, which
 //    compilers turn into vector instructions;
-//  - strides below a vector: both operands are brought into place by a permutation. A lane that has nothing to do
-//    repeats the work of a neighbour, so an operator sees nothing but nodes of the tree, some of them twice. Built-in
-//    operators take whatever stands there, and their result is dropped;
+//  - strides below a vector: both operands are brought into place by a permutation. An operator sees nothing but nodes
+//  of
+//    the tree: those of two vectors are brought into one, or a lane that has nothing to do repeats the work of a
+//    neighbour. Built-in operators take whatever stands there, and their result is dropped;
 //  - strides of a vector and more: the last lane of the lower half, broadcast, before every vector of the upper half.
 namespace polyscan::host::POLYSCAN_HOST_ISA {
 
@@ -54,6 +55,12 @@ template <int Half, int Count>
 struct scatter_words {
     static constexpr int at(int i) { return i % 2 * Count + Half * (Count / 2) + i / 2; }
 };
+
+/// The lower or the upper half.
+template <int Half, class Native, int... I>
+POLYSCAN_HOST_INLINE auto half_of(const Native& a, std::integer_sequence<int, I...>) {
+    return __builtin_shufflevector(a, a, (Half * static_cast<int>(sizeof...(I)) + I)...);
+}
 
 template <class T>
 POLYSCAN_HOST_INLINE typename lanes<T>::native load_native(const T* from, int vector) {
@@ -186,11 +193,10 @@ POLYSCAN_HOST_INLINE auto load_bytes(const void* from) {
         return _mm_cvtsi32_si128(word);
     }
 }
-/// Integers, to integers of `To` bytes.
-template <class From, int To>
-POLYSCAN_HOST_INLINE wide_vector widened(const From* from) {
+/// Integers in the lower lanes of a register, to integers of `To` bytes.
+template <class From, int To, class Narrow>
+POLYSCAN_HOST_INLINE wide_vector widened(const Narrow& narrow) {
     constexpr int size = static_cast<int>(sizeof(From));
-    const auto narrow = load_bytes<POLYSCAN_HOST_BYTES * size / To>(from);
     if constexpr (std::is_signed_v<From>) {
         if constexpr (size == 1 && To == 2) return POLYSCAN_HOST_CONVERT(cvtepi8_epi16, 32);
         if constexpr (size == 1 && To == 4) return POLYSCAN_HOST_CONVERT(cvtepi8_epi32, 16);
@@ -207,6 +213,11 @@ POLYSCAN_HOST_INLINE wide_vector widened(const From* from) {
         if constexpr (size == 4 && To == 8) return POLYSCAN_HOST_CONVERT(cvtepu32_epi64, 8);
     }
 }
+/// Integers in memory likewise.
+template <class From, int To>
+POLYSCAN_HOST_INLINE wide_vector load_widened(const From* from) {
+    return widened<From, To>(load_bytes<POLYSCAN_HOST_BYTES* static_cast<int>(sizeof(From)) / To>(from));
+}
 template <class From, class T>
 inline constexpr bool widens = std::integral<From> && !std::same_as<From, bool> && sizeof(From) < sizeof(T) &&
                                (std::integral<T> || std::same_as<T, float>);
@@ -218,9 +229,9 @@ template <class T, class From>
 POLYSCAN_HOST_INLINE lanes<T> load_as(const From* from) {
     using native = typename lanes<T>::native;
     if constexpr (std::integral<T>) {
-        return {{reinterpret_cast<native>(widened<From, sizeof(T)>(from))}};
+        return {{reinterpret_cast<native>(load_widened<From, sizeof(T)>(from))}};
     } else if constexpr (std::same_as<T, float>) {
-        const auto integers = reinterpret_cast<typename lanes<std::int32_t>::native>(widened<From, 4>(from));
+        const auto integers = reinterpret_cast<typename lanes<std::int32_t>::native>(load_widened<From, 4>(from));
         return {{__builtin_convertvector(integers, native)}};
     } else if constexpr (std::same_as<From, std::int32_t>) {
         const auto narrow = load_bytes<POLYSCAN_HOST_BYTES / 2>(from);
@@ -233,6 +244,25 @@ POLYSCAN_HOST_INLINE lanes<T> load_as(const From* from) {
 #endif
         return {{reinterpret_cast<native>(POLYSCAN_HOST_CONVERT(cvtps_pd, 8))}};
     }
+}
+
+/// Half `Half` of a vector of integers that a float holds exactly, as floats.
+template <int Half, class Sum>
+POLYSCAN_HOST_INLINE lanes<float> to_floats(const lanes<Sum>& sums) {
+    using words = typename lanes<std::int32_t>::native;
+    words integers;
+    if constexpr (sizeof(Sum) == 4) {
+        integers = sums.part[0];
+    } else {
+#if POLYSCAN_HOST_BYTES == 64
+        using half = __m256i;
+#else
+        using half = __m128i;
+#endif
+        integers = reinterpret_cast<words>(
+            widened<Sum, 4>(reinterpret_cast<half>(half_of<Half>(sums.part[0], sequence<lanes<Sum>::count / 2>{}))));
+    }
+    return {{__builtin_convertvector(integers, typename lanes<float>::native)}};
 }
 #undef POLYSCAN_HOST_CONVERT
 #else
@@ -365,6 +395,10 @@ POLYSCAN_HOST_INLINE lanes<T> decoded(const lanes<T>& value) {
         return value;
 }
 
+/// Without NaN, AVX-512 has one instruction for each, which tells -0 from +0: rows are asked for NaN first.
+template <class Operator, class Source, class T = typename Source::value_type>
+inline constexpr bool asks_for_nan = POLYSCAN_HOST_AVX512 != 0 && by_rank<Operator, T> && Source::is_plain;
+
 /// An operator on vectors.
 template <class Operator, class T>
 struct vector_operator {
@@ -419,6 +453,52 @@ POLYSCAN_HOST_INLINE lanes<T> combine_each(const Operator& op, lanes<T> earlier,
     return result;
 }
 
+#if POLYSCAN_HOST_AVX512
+template <class Operator, class T>
+POLYSCAN_HOST_INLINE lanes<T> combine_ordered(const lanes<T>& earlier, const lanes<T>& later) {
+    using native = typename lanes<T>::native;
+    constexpr int how = std::is_base_of_v<maximum, Operator> ? 5 : 4; // the sign is the result's own
+    const native a = earlier.part[0], b = later.part[0];
+#if POLYSCAN_HOST_BYTES == 64
+    if constexpr (std::is_same_v<T, float>)
+        return {
+            {reinterpret_cast<native>(_mm512_range_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), how))}};
+    else
+        return {{reinterpret_cast<native>(
+            _mm512_range_pd(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b), how))}};
+#else
+    if constexpr (std::is_same_v<T, float>)
+        return {
+            {reinterpret_cast<native>(_mm256_range_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), how))}};
+    else
+        return {{reinterpret_cast<native>(
+            _mm256_range_pd(reinterpret_cast<__m256d>(a), reinterpret_cast<__m256d>(b), how))}};
+#endif
+}
+/// A bit for each lane in which one of the two is NaN.
+template <class T>
+POLYSCAN_HOST_INLINE unsigned nan_lanes(const lanes<T>& v, const lanes<T>& w) {
+    const auto a = v.part[0], b = w.part[0];
+#if POLYSCAN_HOST_BYTES == 64
+    if constexpr (std::is_same_v<T, float>)
+        return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), _CMP_UNORD_Q);
+    else
+        return _mm512_cmp_pd_mask(reinterpret_cast<__m512d>(a), reinterpret_cast<__m512d>(b), _CMP_UNORD_Q);
+#else
+    if constexpr (std::is_same_v<T, float>)
+        return _mm256_cmp_ps_mask(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), _CMP_UNORD_Q);
+    else
+        return _mm256_cmp_pd_mask(reinterpret_cast<__m256d>(a), reinterpret_cast<__m256d>(b), _CMP_UNORD_Q);
+#endif
+}
+/// Whether there is a NaN in the row at `at`.
+template <class Source, int... I>
+POLYSCAN_HOST_INLINE bool has_nan(const Source& in, index_type at, std::integer_sequence<int, I...>) {
+    constexpr int count = lanes<typename Source::value_type>::count;
+    return (nan_lanes(load_lanes(in, at + 2 * I * count), load_lanes(in, at + (2 * I + 1) * count)) | ...) != 0;
+}
+#endif
+
 #if POLYSCAN_HOST_FMA
 /// a * one + b
 template <class T, class Native>
@@ -452,6 +532,8 @@ POLYSCAN_HOST_INLINE lanes<T> combine_lanes(const vector_operator<Operator, T>& 
                                             const lanes<T>& later) {
     if constexpr (!std::is_arithmetic_v<T> || !takes_anything<Operator>) {
         return combine_each(how.op, earlier, later);
+    } else if constexpr (is_ordered<Operator>) {
+        return combine_ordered<Operator>(earlier, later);
     } else if constexpr (by_rank<Operator, T>) {
         const auto a = ranks(earlier), b = ranks(later);
         const auto chosen = std::is_same_v<Operator, maximum> ? (a < b ? b : a) : (b < a ? b : a);
@@ -555,42 +637,54 @@ POLYSCAN_HOST_INLINE lanes<T> rounded(const vector_operator<Operator, T>& how, c
         return choose<upper_halves<Stride>>(combine_lanes(how, lower, shuffle<upper_half<Stride>>(v, v)), v);
 }
 
-/// A round of two vectors, where operators may see nothing but nodes: half of each vector's lanes have one, so both
-/// vectors' are packed into one vector, combined once, and brought back.
-template <int Count, int Stride>
-struct packed_upper {
-    static constexpr int at(int i) {
-        const int k = i % (Count / 2);
-        return i / (Count / 2) * Count + k / Stride * (2 * Stride) + Stride + k % Stride;
-    }
-};
-template <int Count, int Stride>
-struct packed_lower {
-    static constexpr int at(int i) { return packed_upper<Count, Stride>::at(i) / Stride * Stride - 1; }
-};
-template <int Count, int Stride, int Which>
-struct unpacked {
-    static constexpr int at(int i) {
-        return (i & Stride) == 0 ? i : Count + Which * (Count / 2) + i / (2 * Stride) * Stride + i % Stride;
-    }
-};
-/// Worth it where any lanes of two vectors come together in one instruction.
-template <class Operator, class T>
-inline constexpr bool packs = POLYSCAN_HOST_BYTES == 64 && !takes_anything<Operator> && std::is_floating_point_v<T>;
+// Rounds of two vectors, where operators may see nothing but nodes: half of each vector's lanes have one. So the lanes
+// are dealt out to two others, of which the one holds those that wait, the other those that have a node. The next deal
+// does the same for the next stride; one more after the last brings them back.
 
-template <int Stride, class T, class Operator>
-POLYSCAN_HOST_INLINE void round_pair(const vector_operator<Operator, T>& how, lanes<T>& a, lanes<T>& b) {
-    constexpr int count = lanes<T>::count;
-    const lanes<T> made =
-        combine_lanes(how, shuffle<packed_lower<count, Stride>>(a, b), shuffle<packed_upper<count, Stride>>(a, b));
-    a = shuffle<unpacked<count, Stride, 0>>(a, made);
-    b = shuffle<unpacked<count, Stride, 1>>(b, made);
+/// Inside of 16 bytes, and of such units: see `every_other`.
+template <class T, bool Units>
+struct dealt {
+    static constexpr int count = lanes<T>::count, unit = 16 / static_cast<int>(sizeof(word_of<T>)),
+                         level = Units ? std::countr_zero(static_cast<unsigned>(unit)) : 0;
+    static constexpr int rounds = std::countr_zero(static_cast<unsigned>(Units ? count / unit : unit));
+    using evens = every_other<level, 0, count, unit>;
+    using odds = every_other<level, 1, count, unit>;
+    /// For each lane what stands before its node: the same lane of those that wait, or the end of the unit.
+    struct ends {
+        static constexpr int at(int i) { return Units ? i | (unit - 1) : i; }
+    };
+    struct even_ends {
+        static constexpr int at(int i) { return ends::at(evens::at(i) % count); }
+    };
+};
+template <class Dealt, class T>
+POLYSCAN_HOST_INLINE void deal(lanes<T>& a, lanes<T>& b) {
+    const lanes<T> evens = shuffle<typename Dealt::evens>(a, b);
+    b = shuffle<typename Dealt::odds>(a, b);
+    a = evens;
 }
-template <int Stride, class T, class Operator, int... I>
-POLYSCAN_HOST_INLINE void round_pairs(const vector_operator<Operator, T>& how, lanes<T>* v,
-                                      std::integer_sequence<int, I...>) {
-    (round_pair<Stride>(how, v[2 * I], v[2 * I + 1]), ...);
+template <class Dealt, class T, class Operator>
+POLYSCAN_HOST_INLINE void first_round(const vector_operator<Operator, T>& how, lanes<T>& a, lanes<T>& b) {
+    deal<Dealt>(a, b);
+    b = combine_lanes(how, shuffle<typename Dealt::ends>(a, a), b);
 }
+template <class Dealt, class T, class Operator>
+POLYSCAN_HOST_INLINE void second_round(const vector_operator<Operator, T>& how, lanes<T>& a, lanes<T>& b) {
+    const lanes<T> earlier = shuffle<typename Dealt::even_ends>(b, b);
+    deal<Dealt>(a, b);
+    b = combine_lanes(how, earlier, b);
+}
+template <class Dealt, class T, class Operator, int... I>
+POLYSCAN_HOST_INLINE void scan_dealt(const vector_operator<Operator, T>& how, lanes<T>* v,
+                                     std::integer_sequence<int, I...>) {
+    static_assert(Dealt::rounds == 1 || Dealt::rounds == 2);
+    (first_round<Dealt>(how, v[2 * I], v[2 * I + 1]), ...);
+    if constexpr (Dealt::rounds == 2) (second_round<Dealt>(how, v[2 * I], v[2 * I + 1]), ...);
+    (deal<Dealt>(v[2 * I], v[2 * I + 1]), ...);
+}
+/// Worth it where there are instructions that deal.
+template <class Operator, class T>
+inline constexpr bool deals = POLYSCAN_HOST_BYTES >= 32 && !takes_anything<Operator> && sizeof(word_of<T>) >= 4;
 
 /// All rounds, for N vectors side by side: one of them alone would wait for its own results.
 template <int Stride, class T, class Operator, int... I>
@@ -598,11 +692,13 @@ POLYSCAN_HOST_INLINE void scan_lanes(const vector_operator<Operator, T>& how, la
                                      std::integer_sequence<int, I...> all) {
     if constexpr (Stride < lanes<T>::count) {
         constexpr int n = sizeof...(I);
-        if constexpr (packs<Operator, T> && n % 2 == 0)
-            round_pairs<Stride>(how, v, sequence<n / 2>{});
-        else
+        if constexpr (deals<Operator, T> && n % 2 == 0) {
+            scan_dealt<dealt<T, false>>(how, v, sequence<n / 2>{});
+            scan_dealt<dealt<T, true>>(how, v, sequence<n / 2>{});
+        } else {
             ((v[I] = rounded<Stride>(how, v[I])), ...);
-        scan_lanes<2 * Stride>(how, v, all);
+            scan_lanes<2 * Stride>(how, v, all);
+        }
     }
 }
 
@@ -715,10 +811,60 @@ POLYSCAN_HOST_INLINE lanes<T> fold_pairs(const vector_operator<Operator, T>& how
     }
 }
 
+// Sums of a row of small integers are exact in a float, whatever the order: they are made as integers, of pairs of
+// neighbours, so that a vector of pairs stands for two to four of floats.
+
+template <class Source, class Operator>
+inline constexpr bool sums_integers =
+    POLYSCAN_HOST_BYTES >= 32 && sums_exactly<Source, Operator> && converts<typename Source::element, float>;
+
+/// What holds two of the elements, or the sum of a row of them.
+template <class Element>
+using pair_of = std::conditional_t<sizeof(Element) == 2, std::int32_t, std::int16_t>;
+
+/// Of pairs in memory, the elements; `first` and `second` of a pair.
+template <class Element>
+struct pairs {
+    using native = typename lanes<pair_of<Element>>::native;
+    using raw = typename lanes<std::conditional_t<std::is_signed_v<Element>, pair_of<Element>,
+                                                  std::make_unsigned_t<pair_of<Element>>>>::native;
+    static constexpr int half = 8 * static_cast<int>(sizeof(Element));
+
+    native second, sum;
+
+    POLYSCAN_HOST_INLINE explicit pairs(const Element* from) {
+        const auto both = reinterpret_cast<raw>(load(from).part[0]);
+        second = reinterpret_cast<native>(both >> half);
+        sum = reinterpret_cast<native>(both << half >> half) + second;
+    }
+};
+template <class Source>
+POLYSCAN_HOST_INLINE lanes<float> sum_row(const Source& in, index_type at) {
+    using element = typename Source::element;
+    using integers = typename lanes<std::int32_t>::native;
+    typename pairs<element>::native sums{};
+    POLYSCAN_UNROLL
+    for (int i = 0; i < row_shape<float>::length; i += lanes<element>::count)
+        sums += pairs<element>(in.input + at + i).sum;
+    integers result;
+    if constexpr (sizeof(element) == 2)
+        result = sums;
+    else
+        result = (reinterpret_cast<integers>(sums) << 16 >> 16) + (reinterpret_cast<integers>(sums) >> 16);
+    return {{__builtin_convertvector(result, typename lanes<float>::native)}};
+}
+
 /// Folds `Vectors` vectors of input into one.
 template <int Vectors, class T, class Operator, class Source>
 POLYSCAN_HOST_INLINE lanes<T> fold_row(const vector_operator<Operator, T>& how, const Source& in, index_type at) {
-    if constexpr (Vectors == 1) {
+    if constexpr (sums_integers<Source, Operator> && Vectors == row_shape<T>::vectors) {
+        return sum_row(in, at);
+    } else if constexpr (asks_for_nan<Operator, Source> && Vectors == row_shape<T>::vectors) {
+        const ordered<Operator> op;
+        const lanes<T> folded = fold_row<Vectors>(vector_operator<ordered<Operator>, T>(op), in, at);
+        const bool nan = has_nan(in, at, sequence<Vectors / 2>{});
+        return encoded<Operator>(nan ? broadcast(std::numeric_limits<T>::quiet_NaN()) : folded);
+    } else if constexpr (Vectors == 1) {
         return encoded<Operator>(load_lanes(in, at));
     } else {
         constexpr int half = Vectors / 2;
@@ -814,11 +960,72 @@ struct shift_state {
     }
 };
 
+/// Vector `Part` of the floats that a vector of pairs stands for: `firsts` and `seconds` in turn.
+template <int Half, int Count>
+struct in_turn {
+    static constexpr int at(int i) { return Half * (Count / 2) + i / 2 + i % 2 * Count; }
+};
+template <int Part, class Sum>
+POLYSCAN_HOST_INLINE lanes<float> floats_of(const lanes<Sum>& firsts, const lanes<Sum>& seconds) {
+    constexpr int each = sizeof(float) / sizeof(Sum);
+    return to_floats<Part % each>(shuffle<in_turn<Part / each, lanes<Sum>::count>>(firsts, seconds));
+}
+template <class T, class Operator, class Sum, int... I>
+POLYSCAN_HOST_INLINE void put_sums(const vector_operator<Operator, T>& how, const lanes<Sum>& firsts,
+                                   const lanes<Sum>& seconds, T* to, bool past_caches, shift_state<T>& shift,
+                                   const vector_state<T, Operator>& state, lanes<T>& last,
+                                   std::integer_sequence<int, I...> all) {
+    constexpr int n = sizeof...(I);
+    lanes<T> v[n] = {combine_lanes<true>(how, state.offset, floats_of<I>(firsts, seconds))...};
+    last = v[n - 1];
+    ((v[I] = combine_lanes(how, state.carry, v[I])), ...);
+    if (shift.by > 0) ((v[I] = shift.next(v[I])), ...);
+    store_all(to, v, past_caches, all);
+}
+template <class T, class Operator, class Source, int... I>
+POLYSCAN_HOST_INLINE void scan_integer_row(const vector_operator<Operator, T>& how, const Source& in, index_type at,
+                                           T* to, bool past_caches, shift_state<T>& shift,
+                                           vector_state<T, Operator>& state, std::integer_sequence<int, I...>) {
+    using element = typename Source::element;
+    using sum = pair_of<element>;
+    constexpr int n = sizeof...(I), count = lanes<element>::count, blocks = row_shape<T>::length / (n * count);
+    const vector_operator<Operator, sum> adds(how.op);
+    lanes<sum> before{};
+    lanes<T> last;
+    POLYSCAN_UNROLL_4
+    for (int j = 0; j < blocks; ++j) {
+        const pairs<element> in_pairs[n] = {pairs<element>(in.input + at + (j * n + I) * count)...};
+        lanes<sum> v[n] = {{{in_pairs[I].sum}}...};
+        scan_lanes<1>(adds, v, sequence<n>{});
+        join_block<1, n>(adds, v);
+        if (j > 0) put_before(adds, before, v, sequence<n>{});
+        before = last_of(v[n - 1]);
+        (put_sums(how, lanes<sum>{{v[I].part[0] - in_pairs[I].second}}, v[I], to + (j * n + I) * count, past_caches,
+                  shift, state, last, sequence<count / lanes<T>::count>{}),
+         ...);
+    }
+    state.offset = last_of(last);
+}
+
 /// Scans the full row at `at` and adds its total to the offset.
 template <class T, class Operator, class Source, int... I>
 POLYSCAN_HOST_INLINE void scan_row(const vector_operator<Operator, T>& how, const Source& in, index_type at, T* to,
                                    bool past_caches, [[maybe_unused]] shift_state<T>& shift,
                                    vector_state<T, Operator>& state, std::integer_sequence<int, I...> all) {
+    if constexpr (sums_integers<Source, Operator>)
+        return scan_integer_row(how, in, at, to, past_caches, shift, state,
+                                sequence<std::min(4, row_shape<T>::length / lanes<typename Source::element>::count)>{});
+    if constexpr (asks_for_nan<Operator, Source>) {
+        const lanes<T> offset = decoded<Operator>(state.offset);
+        if (!has_nan(in, at, sequence<row_shape<T>::vectors / 2>{}) && nan_lanes(offset, offset) == 0) [[likely]] {
+            const ordered<Operator> op;
+            vector_state<T, ordered<Operator>> quick(scan_state<T>{});
+            quick.offset = offset;
+            scan_row(vector_operator<ordered<Operator>, T>(op), in, at, to, past_caches, shift, quick, all);
+            state.offset = encoded<Operator>(quick.offset);
+            return;
+        }
+    }
     constexpr int count = lanes<T>::count, n = sizeof...(I), blocks = row_shape<T>::vectors / n;
     lanes<T> totals[row_shape<T>::levels + 1];
     POLYSCAN_UNROLL_4

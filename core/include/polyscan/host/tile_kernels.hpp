@@ -83,9 +83,20 @@ template <class Operator>
 inline constexpr bool takes_anything =
     detail::one_of<Operator, plus, multiplies, minimum, maximum, bit_and, bit_or, bit_xor>;
 
+/// Minimum or maximum of numbers none of which is NaN.
+template <class Operator>
+struct ordered : Operator {};
+template <class Operator>
+inline constexpr bool is_ordered = false;
+template <class Operator>
+inline constexpr bool is_ordered<ordered<Operator>> = true;
+template <class Operator>
+inline constexpr bool takes_anything<ordered<Operator>> = true;
+
 /// Operands may change places as well as groups.
 template <class Operator, class T>
-inline constexpr bool may_reorder = takes_anything<Operator> && exactly_associative<Operator, T>;
+inline constexpr bool may_reorder =
+    takes_anything<Operator> && (is_ordered<Operator> || exactly_associative<Operator, T>);
 
 /// x with op(neutral, x) == x, bit for bit, for every x: for the library's own operators on numbers.
 template <class Operator, class T>
@@ -165,6 +176,13 @@ struct source {
     void skip(index_type elements) { input += elements; }
     value_type load(index_type i) const { return static_cast<value_type>(request->transform(input[i])); }
 };
+
+/// Sums of as many of these integers as a row has are exact in a float.
+template <class Source, class Operator>
+inline constexpr bool sums_exactly =
+    std::is_same_v<Operator, plus> && std::is_same_v<typename Source::value_type, float> && Source::is_untouched &&
+    std::integral<typename Source::element> && sizeof(typename Source::element) <= 2 &&
+    (row_length<float> << 16) <= (1 << 24);
 
 /// Where the memory is that will be folded next: half a tile after a row of the first half of a tile, and of the second
 /// half. Null: it need not be asked for.
