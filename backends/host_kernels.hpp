@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Two backends run scans with the kernels of polyscan/host/tile_kernels.hpp. Their registries share one instantiation
-/// of those that both have: the longest part of what is compiled there.
+/// Two backends run scans with the kernels of polyscan/host/tile_kernels.hpp. Their registries, and the matrix of the
+/// tests, share one instantiation of those that they have in common: the longest part of what is compiled there.
 #pragma once
 
 #include <polyscan/operators.hpp>
@@ -39,9 +39,16 @@ using element_outputs = outputs<element_request<T, Operator>>;
 #define POLYSCAN_HOST_KERNELS_OF(how, T, Operator)
 #endif
 
-/// Of the operators that both registries have: minimum and maximum of every type; sums of signed integers are computed
-/// as sums of unsigned ones (computed_as).
+/// All operators that elements of a type are computed with (visit_operator in polyscan/adapted_backend.hpp).
 #define POLYSCAN_HOST_KERNELS_SIGNED(how, T)                                                                           \
     POLYSCAN_HOST_KERNELS_OF(how, T, minimum)                                                                          \
     POLYSCAN_HOST_KERNELS_OF(how, T, maximum)
-#define POLYSCAN_HOST_KERNELS(how, T) POLYSCAN_HOST_KERNELS_OF(how, T, plus) POLYSCAN_HOST_KERNELS_SIGNED(how, T)
+#define POLYSCAN_HOST_KERNELS_FLOATING(how, T)                                                                         \
+    POLYSCAN_HOST_KERNELS_SIGNED(how, T)                                                                               \
+    POLYSCAN_HOST_KERNELS_OF(how, T, plus)                                                                             \
+    POLYSCAN_HOST_KERNELS_OF(how, T, multiplies)
+#define POLYSCAN_HOST_KERNELS_UNSIGNED(how, T)                                                                         \
+    POLYSCAN_HOST_KERNELS_FLOATING(how, T)                                                                             \
+    POLYSCAN_HOST_KERNELS_OF(how, T, bit_and)                                                                          \
+    POLYSCAN_HOST_KERNELS_OF(how, T, bit_or)                                                                           \
+    POLYSCAN_HOST_KERNELS_OF(how, T, bit_xor)

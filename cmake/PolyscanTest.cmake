@@ -47,6 +47,7 @@ function(polyscan_test_main)
     # Sanitizers, but no warnings: the code is doctest's.
     target_link_libraries(polyscan_test_main PRIVATE doctest::doctest polyscan_own)
     target_compile_options(polyscan_test_main PRIVATE -w "$<$<CONFIG:Release>:-O0>")
+    set_target_properties(polyscan_test_main PROPERTIES POLYSCAN_UNOPTIMISED ON)
 endfunction()
 
 # The thread sanitizer must be told of OpenMP's own barriers: clang's run-time does so through a tool library.

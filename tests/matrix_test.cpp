@@ -68,8 +68,11 @@ POLYSCAN_HOST_CASES(POLYSCAN_HOST_TEST)
 
 #define POLYSCAN_DEFAULT_TEST(name, ...)                                                                               \
     TEST_CASE("default policy: " #name) { check_default_policy<cases::name>(); }
-#ifdef POLYSCAN_TEST_FEW_INTEGERS
-// For a backend that runs another one's kernels: integers of one size, with every operator.
+#if defined(POLYSCAN_TEST_FEW_CASES)
+// For a backend that runs another one's kernels: what they have instructions for, with every operator.
+POLYSCAN_DEFAULT_CASES_INT32(POLYSCAN_DEFAULT_TEST)
+POLYSCAN_DEFAULT_CASES_FLOAT(POLYSCAN_DEFAULT_TEST)
+#elif defined(POLYSCAN_TEST_FEW_INTEGERS)
 POLYSCAN_DEFAULT_CASES_INT32(POLYSCAN_DEFAULT_TEST)
 POLYSCAN_DEFAULT_CASES_FLOAT(POLYSCAN_DEFAULT_TEST)
 POLYSCAN_DEFAULT_CASES_MIXED(POLYSCAN_DEFAULT_TEST)

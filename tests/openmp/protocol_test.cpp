@@ -22,6 +22,8 @@
 
 #include <polyscan/openmp.hpp>
 
+#include "reduced.hpp"
+
 namespace {
 
 using polyscan::index_type;
@@ -50,7 +52,7 @@ struct reverse_team {
     }
 };
 
-index_type steps(index_type full) { return std::getenv("POLYSCAN_TEST_REDUCED") != nullptr ? full / 10 : full; }
+index_type steps(index_type full) { return polyscan::test::rounds(full, full / 10); }
 
 /// Some sections take much longer than others: the same ones in every run, whoever owns them.
 void delay(index_type section) {
