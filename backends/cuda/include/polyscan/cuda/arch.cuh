@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 #include <polyscan/cuda/value.cuh>
 
@@ -58,6 +56,15 @@ public:
     __device__ void arrive() {
         asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(shared_address(&word_))
                      : "memory");
+    }
+    /// And so many bytes have to come, from send_to_block, before the phase ends.
+    __device__ void arrive_and_expect(unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+        asm volatile(
+            "{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(shared_address(&word_)),
+            "r"(bytes)
+            : "memory");
+#endif
     }
     /// By a whole warp, `warp_arrivals` times: for what each of its lanes has read or written.
     __device__ void arrive_warp() {
@@ -116,10 +123,7 @@ __device__ inline void start_copy(void* to, const void* from, unsigned bytes, ph
     __syncwarp(); // read after write: what other lanes wrote is published by lane 0's arrival
     if (lane > 0 && lane < copy_arrivals) landed.arrive();
     if (lane == 0) {
-        asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(
-                         shared_address(&landed.word_)),
-                     "r"(bytes)
-                     : "memory");
+        landed.arrive_and_expect(bytes);
         if (bytes > 0)
             asm volatile(
                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -172,11 +176,11 @@ __device__ inline void publish_barriers() {
 
 constexpr bool has_clusters(int compiled_for) { return compiled_for >= 90; }
 
-/// By every warp of every block of the cluster as a whole, in turn with cluster_wait. What a thread wrote before is
-/// seen by those who have waited.
+/// By every warp of every block of the cluster as a whole, in turn with cluster_wait. Publishes nothing but barriers
+/// that have been set up.
 __device__ inline void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
 __device__ inline void cluster_wait() {
@@ -184,35 +188,26 @@ __device__ inline void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
-/// *to = value, in the shared memory of another block of the cluster.
-template <class A>
-__device__ void store_to_block(A* to, int block, const A& value) {
+/// *to = word, in the shared memory of another block of the cluster, where `landed` counts its bytes.
+__device__ inline void send_to_block(std::uint32_t* to, std::uint32_t word, phase_barrier& landed, int block) {
 #if __CUDA_ARCH__ >= 900
-    using word = std::conditional_t<alignof(A) % 4 == 0 && sizeof(A) % 4 == 0, std::uint32_t, unsigned char>;
-    constexpr int words = static_cast<int>(sizeof(A) / sizeof(word));
-    word part[words];
-    std::memcpy(part, &value, sizeof(A));
-    std::uint32_t there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(to)), "r"(block));
-#pragma unroll
-    for (int i = 0; i < words; ++i) {
-        if constexpr (sizeof(word) == 4)
-            asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * static_cast<unsigned>(i)), "r"(part[i])
-                         : "memory");
-        else
-            asm volatile("st.shared::cluster.u8 [%0], %1;" ::"r"(there + static_cast<unsigned>(i)),
-                         "r"(static_cast<std::uint32_t>(part[i]))
-                         : "memory");
-    }
+    asm volatile(
+        "{ .reg .u32 there, barrier; mapa.shared::cluster.u32 there, %0, %3; "
+        "mapa.shared::cluster.u32 barrier, %2, %3; "
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [there], %1, [barrier]; }" ::"r"(shared_address(to)),
+        "r"(word), "r"(shared_address(&landed)), "r"(block)
+        : "memory");
 #endif
 }
 
 /// From sm_90 on, a launch that says so (launcher::overlaps) may begin while the one before it in its stream still
 /// runs. What comes after this call sees everything that the earlier launch did. By every thread, before it touches
-/// memory.
-__device__ inline void wait_for_earlier_launch() {
+/// memory. What `known`, which is not the least int, depends on is worked out before; compilers would like to do it
+/// after the wait, where it takes time.
+__device__ inline void wait_for_earlier_launch(int known = 0) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("{ .reg .pred always; setp.ne.s32 always, %0, 0x80000000; @always griddepcontrol.wait; }" ::"r"(known)
+                 : "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); // the next one may come as soon as all are here
 #endif
 }

@@ -63,47 +63,86 @@ struct kernel_request {
             output.function(i, value);
     }
 
-    /// Elements i, i + 1, ..., i + Run - 1, all of which exist. In one access where type and address allow; `i` is a
-    /// multiple of Run.
+    /// Whether Run elements from a multiple of Run on can be read, or written, in one access.
+    template <int Run>
+    __device__ bool loads_words() const {
+        if constexpr (has_in_word<Run>)
+            return reinterpret_cast<std::uintptr_t>(input) % sizeof(in_word<Run>) == 0;
+        else
+            return false;
+    }
+    template <int Run>
+    __device__ bool stores_words() const {
+        if constexpr (has_out_word<Run>)
+            return reinterpret_cast<std::uintptr_t>(output) % sizeof(out_word<Run>) == 0;
+        else
+            return false;
+    }
+    /// Elements i, i + 1, ..., i + Run - 1, all of which exist, in one access. `i` is a multiple of Run.
+    template <int Run>
+    __device__ void load_words(index_type i, slot<accumulator_type> (&values)[Run]) const {
+        if constexpr (has_in_word<Run>) {
+            const auto whole = *reinterpret_cast<const in_word<Run>*>(input + i);
+            slot<input_element> part[Run];
+            std::memcpy(static_cast<void*>(part), &whole, sizeof whole);
+#pragma unroll
+            for (int e = 0; e < Run; ++e) values[e].value = static_cast<accumulator_type>(transform(part[e].value));
+        }
+    }
+    /// The counterpart of load_words. The output is not read again soon: evict it first.
+    template <int Run>
+    __device__ void store_words(index_type i, const slot<accumulator_type> (&values)[Run]) const {
+        if constexpr (has_out_word<Run>) {
+            slot<output_element> part[Run];
+#pragma unroll
+            for (int e = 0; e < Run; ++e) part[e].value = static_cast<output_element>(values[e].value);
+            out_word<Run> whole;
+            std::memcpy(&whole, static_cast<const void*>(part), sizeof whole);
+            __stcs(reinterpret_cast<out_word<Run>*>(output + i), whole);
+        }
+    }
+
+    /// The same elements, in one access where type and address allow.
     template <int Run>
     __device__ void load_run(index_type i, slot<accumulator_type> (&values)[Run]) const {
-        if constexpr (std::is_pointer_v<input_type>) {
-            using word = detail::word_of_size<Run* static_cast<int>(sizeof(input_element))>;
-            if constexpr (!std::is_void_v<word> && std::is_trivially_copyable_v<input_element>) {
-                if (reinterpret_cast<std::uintptr_t>(input) % sizeof(word) == 0) {
-                    const word whole = *reinterpret_cast<const word*>(input + i);
-                    slot<input_element> part[Run];
-                    std::memcpy(static_cast<void*>(part), &whole, sizeof(word));
+        if (loads_words<Run>()) {
+            load_words(i, values);
+        } else {
 #pragma unroll
-                    for (int e = 0; e < Run; ++e)
-                        values[e].value = static_cast<accumulator_type>(transform(part[e].value));
-                    return;
-                }
-            }
+            for (int e = 0; e < Run; ++e) values[e].value = load(i + e);
         }
-#pragma unroll
-        for (int e = 0; e < Run; ++e) values[e].value = load(i + e);
     }
-    /// The counterpart of load_run. The output is not read again soon: evict it first.
+    /// The counterpart of load_run.
     template <int Run>
     __device__ void store_run(index_type i, const slot<accumulator_type> (&values)[Run]) const {
-        if constexpr (writes_memory) {
-            using word = detail::word_of_size<Run* static_cast<int>(sizeof(output_element))>;
-            if constexpr (!std::is_void_v<word> && std::is_trivially_copyable_v<output_element>) {
-                if (reinterpret_cast<std::uintptr_t>(output) % sizeof(word) == 0) {
-                    slot<output_element> part[Run];
+        if (stores_words<Run>()) {
+            store_words(i, values);
+        } else {
 #pragma unroll
-                    for (int e = 0; e < Run; ++e) part[e].value = static_cast<output_element>(values[e].value);
-                    word whole;
-                    std::memcpy(&whole, static_cast<const void*>(part), sizeof(word));
-                    __stcs(reinterpret_cast<word*>(output + i), whole);
-                    return;
-                }
-            }
+            for (int e = 0; e < Run; ++e) store(i + e, values[e].value);
         }
-#pragma unroll
-        for (int e = 0; e < Run; ++e) store(i + e, values[e].value);
     }
+
+private:
+    template <int Run>
+    using in_word = detail::word_of_size<Run* static_cast<int>(sizeof(input_element))>;
+    template <int Run>
+    static constexpr bool has_in_word = [] {
+        if constexpr (std::is_pointer_v<input_type>)
+            return !std::is_void_v<in_word<Run>> && std::is_trivially_copyable_v<input_element>;
+        else
+            return false;
+    }();
+    template <int Run>
+    using out_word =
+        detail::word_of_size<Run* static_cast<int>(sizeof(std::conditional_t<writes_memory, output_element, char>))>;
+    template <int Run>
+    static constexpr bool has_out_word = [] {
+        if constexpr (writes_memory)
+            return !std::is_void_v<out_word<Run>> && std::is_trivially_copyable_v<output_element>;
+        else
+            return false;
+    }();
 };
 
 /// Calls put(t, k, element first + t) for t < count, neighbours by neighbouring threads; it is the thread's k-th. All

@@ -162,6 +162,22 @@ constexpr double handover_in_tiles(bool warp_has_tile) { return warp_has_tile ? 
 /// carry is seldom farther. Large accumulators: 1 a lane, since the values are kept in shared memory.
 constexpr int look_back_window(std::size_t bytes) { return bytes <= 16 ? 128 : 32; }
 
+/// Whether blocks put a tile aside, in shared memory, until its carry is there, and scan the next one meanwhile: 2^28
+/// floats, 2^28 int32, 2^27 doubles took 696, 787, 798 us without and 586, 653, 585 with. Comparisons of floating-point
+/// numbers need more registers than two blocks leave.
+template <class Block, class A, class Operator>
+inline constexpr bool puts_aside =
+    std::is_same_v<Block, block::warp_shuffle> && std::is_arithmetic_v<A> && sizeof(A) >= sizeof(std::uint32_t) &&
+    (std::is_integral_v<A> || std::is_same_v<Operator, plus> || std::is_same_v<Operator, multiplies>);
+/// Their window: 32 / 64 / 96 / 128 took 750 / 586 / 619 / 641 us for 2^28 floats.
+inline constexpr int look_back_window_aside = 64;
+/// Blocks of them that shall fit a multiprocessor: 2 / 3 / 4 took 667 / 586 / 703 us for 2^28 floats, 653 / 677 / 900
+/// for int32. Only sums of floating-point numbers need few enough registers for 3.
+template <class A, class Operator>
+constexpr int aside_blocks_per_multiprocessor() {
+    return std::is_floating_point_v<A> && std::is_same_v<Operator, plus> ? 3 : 2;
+}
+
 /// prefix_server: groups of 32 aggregates that the server reads ahead. A read takes about as long as serving two
 /// groups.
 constexpr int server_groups_ahead(std::size_t bytes) { return bytes <= 16 ? 4 : 1; }
@@ -198,14 +214,26 @@ constexpr int pipeline_publish_warps(int registers, bool exact) {
 }
 /// Values of a group that the folding warp, or one that gathers, reads ahead; the latter reads all small ones at once.
 /// Structs of 40 bytes, 1 GiB, by the former: 4 / 6 / 8 took 810 / 812 / 835 us.
-constexpr int server_fold_batch(std::size_t bytes, bool gathers) {
-    if (gathers && bytes <= 4) return 32;
+constexpr int server_fold_batch(std::size_t bytes, bool gathers, int blocks) {
+    if (gathers && bytes <= 4) return blocks > 1 ? 8 : 32;
     return bytes <= 8 ? 8 : gathers && bytes > 16 ? 2 : 4;
 }
 /// Batches in one piece of code: all by the folding warp (structs of 24 / 40 bytes took 571 / 812 us so, 693 / 1004 one
 /// by one). A warp that gathers has not the registers for structs of 12 bytes and of more than 16.
 constexpr int server_batches_unrolled(std::size_t bytes, bool gathers) {
     return gathers && (bytes == 12 || bytes > 16) ? 1 : 32;
+}
+/// Blocks of `threads` threads that shall fit a multiprocessor. Compiled for sm_86 or sm_89 a block takes 99 KiB of
+/// shared memory, all that a multiprocessor has there. Where such code runs through PTX on a device with more, a second
+/// block doubles the tiles under way, if registers leave room: on an H200, 1 GiB, 1 / 2 blocks: float 613 / 547 us,
+/// int32 602 / 543, double 604 / 549. The same code with one block a multiprocessor took 640 / 643 / 710 there; sm_89's
+/// have a quarter of an H200's bandwidth each, and time to spare.
+constexpr int pipeline_blocks([[maybe_unused]] int threads, [[maybe_unused]] bool arithmetic) {
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
+    return arithmetic && threads <= 640 ? 2 : 1;
+#else
+    return 1;
+#endif
 }
 /// The server's block looks this often whether the others still take tiles.
 inline constexpr unsigned server_looks_every_ns = 2000;
@@ -223,9 +251,11 @@ inline constexpr int prefetched_groups = 12;
 inline constexpr int looks_before_part = 128;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
 /// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
-/// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. And registers that it shuffles at once.
-constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run) {
-    const int room = value_registers >= heavy || packed_structs ? 24 : 40;
+/// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. With two blocks a multiprocessor, 16 for values of one
+/// register, 8 for those of two: 8 / 16 took 558 / 547 us for 2^28 floats, 549 / 590 for 2^27 doubles. And registers
+/// that it shuffles at once.
+constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run, int blocks) {
+    const int room = blocks > 1 ? 16 / value_registers : value_registers >= heavy || packed_structs ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }
 inline constexpr int shuffled_registers = 8;
@@ -246,8 +276,8 @@ inline constexpr int most_tiles_in_cluster = 8;
 /// launches that overlap save 1.9 us of that. 8 MiB, two blocks a multiprocessor: float 10.2 / 8.4, int32 8.8 / 8.5,
 /// double 10.9 / 8.9.
 inline constexpr int most_tiles_each = 256;
-/// Aggregates that a lane waits for at once.
-inline constexpr int aggregates_awaited = 4;
+/// Blocks of those that shall fit a multiprocessor.
+constexpr int few_tiles_blocks(std::size_t bytes) { return bytes <= sizeof(std::uint64_t) ? 2 : 1; }
 /// Larger accumulators go the simple way.
 inline constexpr std::size_t largest_pipelined = 40;
 

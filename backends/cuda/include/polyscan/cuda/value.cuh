@@ -54,6 +54,17 @@ struct shared_array {
     __device__ const A& operator[](int i) const { return reinterpret_cast<const A*>(bytes)[i]; }
 };
 
+namespace detail {
+/// The library's operators over numbers: they commute, and applied to any bits they do no harm. Of an operator of a
+/// user's own, nobody knows.
+template <class Operator, class A>
+inline constexpr bool takes_anything =
+    std::is_arithmetic_v<A> &&
+    (std::is_same_v<Operator, plus> || std::is_same_v<Operator, multiplies> || std::is_same_v<Operator, minimum> ||
+     std::is_same_v<Operator, maximum> || std::is_same_v<Operator, bit_and> || std::is_same_v<Operator, bit_or> ||
+     std::is_same_v<Operator, bit_xor>);
+} // namespace detail
+
 /// The values of other lanes, whatever their size. All lanes of the warp take part.
 template <class A, class Shuffle>
 __device__ A shuffle_words(const A& value, Shuffle shuffle) {

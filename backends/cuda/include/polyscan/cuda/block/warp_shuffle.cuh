@@ -6,6 +6,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include <polyscan/cuda/block/balanced_fold.cuh>
 #include <polyscan/cuda/block/tile_scan.hpp>
@@ -30,48 +32,87 @@ public:
     using group = Group;
     static constexpr int elements = rows * row;
     struct storage {
-        shared_array<A, rows> totals;  // of each row
-        shared_array<A, rows> offsets; // fold of the totals of the rows before; row 0 has none
+        alignas(16) shared_array<A, rows> totals; // of each row
+        shared_array<A, rows> offsets;            // fold of the totals of the rows before; row 0 has none
     };
 
-    __device__ explicit tile_scan(storage& shared) : shared_(shared) {}
+    __device__ explicit tile_scan(storage& shared) : shared_(&shared) {}
 
     __device__ void load(const KernelRequest& request, index_type first, int count) {
-        first_ = first;
+        take(first, count);
+        load(request);
+    }
+    /// The same in two steps, of which the first touches no memory. All that it works out goes into its result, which
+    /// is not the least int (arch::wait_for_earlier_launch).
+    __device__ int take(index_type first, int count) {
+        first_ = first + place(0);
         count_ = count;
         left_ = count - place(0);
         whole_ = (Group::warp() + 1) * (steps * step) <= count;
-        if (whole_) {
+        return left_ ^ static_cast<int>(first_ & 0xffff);
+    }
+    __device__ void load(const KernelRequest& request) {
+        if (whole_ && request.template loads_words<run>()) {
 #pragma unroll
-            for (int k = 0; k < steps; ++k) request.load_run(first + place(k), v_[k]);
+            for (int k = 0; k < steps; ++k) request.load_words(first_ + k * step, v_[k]);
         } else {
 #pragma unroll
             for (int k = 0; k < steps; ++k)
 #pragma unroll
-                for (int e = 0; e < run; ++e)
-                    if (present(k, e)) v_[k][e].value = request.load(first + place(k) + e);
+                for (int e = 0; e < run; ++e) {
+                    if constexpr (takes_anything) v_[k][e].value = A{};
+                    if (present(k, e)) v_[k][e].value = request.load(first_ + k * step + e);
+                }
         }
     }
 
     template <class Publish>
     __device__ void scan(const KernelRequest& request, Publish publish) {
-        if (whole_)
-            scan_rows<true>(request.op);
-        else
-            scan_rows<false>(request.op);
+        if (has_rows()) scan_existing_rows(request.op);
         Group::sync(); // read after write: the leader reads the totals of all rows
         if (Group::is_leader()) publish(fold_totals(request.op));
-        Group::sync();                            // read after write: everybody reads the leader's offsets
-        if constexpr (!regroups<KernelRequest>) { // else store() does it, with the carry
-            if (whole_)
-                put_offsets_before<true>(request.op);
-            else
-                put_offsets_before<false>(request.op);
+        Group::sync(); // read after write: everybody reads the leader's offsets
+        // Else store() does it, with the carry.
+        if constexpr (!regroups<KernelRequest>)
+            if (has_rows()) put_existing_offsets(request.op);
+    }
+    /// The same by a block that has no other tile: every warp folds the totals before its rows itself, behind one
+    /// barrier instead of two. The warp that has the tile's last row, all of it, calls publish(aggregate).
+    template <class Publish>
+    __device__ void scan_alone(const KernelRequest& request, Publish publish) {
+        if (has_rows()) scan_existing_rows(request.op);
+        Group::sync(); // read after write: every warp reads the totals of the rows before its own
+        if (!has_rows()) return;
+        const A sum = fold_totals_before(request.op);
+        if (count_ <= (Group::warp() + 1) * (steps * step)) publish(sum);
+        __syncwarp(); // read after write: every lane reads the offsets of its rows
+        if constexpr (!regroups<KernelRequest>) put_existing_offsets(request.op);
+    }
+
+    /// A tile that was put aside, each thread's elements in places of its own.
+    struct aside {
+        alignas(16) unsigned char bytes[steps][Group::count][run * sizeof(A)];
+    };
+    /// The scanned tile goes there, and the one that was there comes back, of which `take` has been told. The storage
+    /// of the one comes with it.
+    __device__ void exchange(aside& other, storage& shared) {
+        constexpr std::size_t alignment =
+            std::min<std::size_t>(16, std::size_t{1} << std::countr_zero(run * sizeof(A)));
+#pragma unroll
+        for (int k = 0; k < steps; ++k) {
+            void* const place = __builtin_assume_aligned(other.bytes[k][Group::rank()], alignment);
+            slot<A> back[run];
+            std::memcpy(static_cast<void*>(back), place, sizeof back);
+            std::memcpy(place, static_cast<const void*>(v_[k]), sizeof back);
+#pragma unroll
+            for (int e = 0; e < run; ++e) v_[k][e].value = back[e].value;
         }
+        shared_ = &shared;
     }
 
     __device__ void store(const KernelRequest& request, const tile_entry<A>& entry) {
-        if (whole_)
+        if (!has_rows()) return;
+        if (is_whole())
             store_rows<true>(request, entry);
         else
             store_rows<false>(request, entry);
@@ -95,15 +136,25 @@ public:
     }
 
 private:
-    /// Exact operators put the carry before the offset of a row, and both before its elements: one operation less.
     template <class Request>
-    static constexpr bool regroups = exactly_associative<typename Request::operator_type, A>;
+    static constexpr bool is_exact = exactly_associative<typename Request::operator_type, A>;
+    /// Exact operators put the carry before the offset of a row, and both before its elements: one operation less.
+    /// (Where a tile is put aside, its offsets are in it by then: its registers are others' meanwhile.)
+    template <class Request>
+    static constexpr bool regroups = is_exact<Request> && !requires { Group::puts_aside; };
+    /// Then absent elements are not asked for: anything stands in their places, and nothing that exists depends on
+    /// them.
+    static constexpr bool takes_anything = detail::takes_anything<typename KernelRequest::operator_type, A>;
 
     /// Where this lane's k-th run starts in the tile.
     __device__ static int place(int k) { return Group::warp() * (steps * step) + Group::lane() * run + k * step; }
     __device__ static int row_of(int k) {
         return Group::warp() * (steps * rows_at_once) + Group::lane() / lanes + k * rows_at_once;
     }
+    /// Where a tile is much smaller than the block, the warps that have none of it take no time from the others.
+    __device__ bool has_rows() const { return Group::warp() * (steps * step) < count_; }
+    /// Elements need not be asked whether they exist.
+    __device__ bool is_whole() const { return takes_anything || whole_; }
     /// Element e of the lane's k-th run exists. One comparison with a constant: `left_` counts from the lane's first.
     /// Worked out afresh each time: kept for later, the answers for all elements would take as many registers as they
     /// do.
@@ -120,11 +171,18 @@ private:
         for (int e = 0; e < run; ++e)
             if (Full || present(k, e)) v_[k][e].value = polyscan::combine(op, earlier, v_[k][e].value);
     }
+    template <class Operator>
+    __device__ void put_existing_offsets(const Operator& op) {
+        if (is_whole())
+            put_offsets_before<true>(op);
+        else
+            put_offsets_before<false>(op);
+    }
     template <bool Full, class Operator>
     __device__ void put_offsets_before(const Operator& op) {
 #pragma unroll
         for (int k = 0; k < steps; ++k)
-            if (row_of(k) > 0 && (Full || present(k, 0))) put_before<Full>(op, A(shared_.offsets[row_of(k)]), k);
+            if (row_of(k) > 0 && (Full || present(k, 0))) put_before<Full>(op, A(shared_->offsets[row_of(k)]), k);
     }
 
     template <bool Full>
@@ -138,16 +196,26 @@ private:
                 if (entry.carry.present) put_before<Full>(request.op, entry.carry.place.value, k);
             }
             if (request.exclusive) shift(request.op, entry, k);
-            if constexpr (Full) {
-                request.store_run(first_ + place(k), v_[k]);
-            } else {
+        }
+        if (whole_ && request.template stores_words<run>()) {
+#pragma unroll
+            for (int k = 0; k < steps; ++k) request.store_words(first_ + k * step, v_[k]);
+        } else {
+#pragma unroll
+            for (int k = 0; k < steps; ++k)
 #pragma unroll
                 for (int e = 0; e < run; ++e)
-                    if (present(k, e)) request.store(first_ + place(k) + e, v_[k][e].value);
-            }
+                    if (present(k, e)) request.store(first_ + k * step + e, v_[k][e].value);
         }
     }
 
+    template <class Operator>
+    __device__ void scan_existing_rows(const Operator& op) {
+        if (is_whole())
+            scan_rows<true>(op);
+        else
+            scan_rows<false>(op);
+    }
     template <bool Full, class Operator>
     __device__ void scan_rows(const Operator& op) {
         // Inside the lane. An absent element is not combined; what it would take in may be absent too.
@@ -159,7 +227,38 @@ private:
                 for (int e = 0; e < run; ++e)
                     if ((e & s) != 0 && (Full || present(k, e)))
                         v_[k][e].value = polyscan::combine(op, v_[k][(e & ~(2 * s - 1)) + s - 1].value, v_[k][e].value);
-        // Across lanes: the upper half of every group of 2 d lanes takes in the last element of the lower half.
+        if constexpr (is_exact<KernelRequest> && run > 1)
+            scan_lanes<Full>(op);
+        else
+            scan_halves<Full>(op);
+        put_totals<Full>();
+    }
+
+    /// Across lanes, where grouping does not matter: the totals of runs are scanned, and put before the runs.
+    template <bool Full, class Operator>
+    __device__ void scan_lanes(const Operator& op) {
+        const int lane = Group::lane() % lanes;
+        slot<A> total[steps];
+#pragma unroll
+        for (int k = 0; k < steps; ++k) total[k].value = v_[k][run - 1].value;
+#pragma unroll
+        for (int d = 1; d < lanes; d *= 2)
+#pragma unroll
+            for (int k = 0; k < steps; ++k) {
+                const A earlier = shuffle_up(total[k].value, d);
+                if (lane >= d && (Full || present(k, run - 1)))
+                    total[k].value = polyscan::combine(op, earlier, total[k].value);
+            }
+#pragma unroll
+        for (int k = 0; k < steps; ++k) {
+            const A before = shuffle_up(total[k].value, 1);
+            if (lane > 0) put_before<Full>(op, before, k);
+        }
+    }
+    /// Across lanes, in the policy's tree.
+    template <bool Full, class Operator>
+    __device__ void scan_halves(const Operator& op) {
+        // The upper half of every group of 2 d lanes takes in the last element of the lower half.
 #pragma unroll
         for (int d = 1; d < lanes; d *= 2) {
             constexpr int at_once = std::min(steps, tuning::rows_at_once<A>);
@@ -175,26 +274,29 @@ private:
                 }
             }
         }
-        // The total of a row is its last element that exists.
-#pragma unroll
-        for (int k = 0; k < steps; ++k) {
-            if constexpr (Full) {
-                if (Group::lane() % lanes == lanes - 1) shared_.totals[row_of(k)] = v_[k][run - 1].value;
-            } else {
-                // The last of the row, or the last of all.
-#pragma unroll
-                for (int e = 0; e < run; ++e)
-                    if (present(k, e) && ((e == run - 1 && Group::lane() % lanes == lanes - 1) || !present(k, e + 1)))
-                        shared_.totals[row_of(k)] = v_[k][e].value;
-            }
-        }
     }
 
+    /// The total of a row is its last element that exists: the last of the row, or the last of all.
+    template <bool Full>
+    __device__ void put_totals() {
+        constexpr bool none_absent = Full && !takes_anything;
+#pragma unroll
+        for (int k = 0; k < steps; ++k)
+            if (Group::lane() % lanes == lanes - 1 && (none_absent || present(k, run - 1)))
+                shared_->totals[row_of(k)] = v_[k][run - 1].value;
+        if (!none_absent && count_ % row != 0) {
+#pragma unroll
+            for (int k = 0; k < steps; ++k)
+#pragma unroll
+                for (int e = 0; e < run; ++e)
+                    if (left_ == k * step + e + 1) shared_->totals[row_of(k)] = v_[k][e].value;
+        }
+    }
     /// By the leader: the offset of every row, and the aggregate.
     template <class Operator>
     __device__ A fold_totals(const Operator& op) {
         const int present = (count_ + row - 1) / row;
-        A sum = shared_.totals[0];
+        A sum = shared_->totals[0];
         if (present == rows) {
             // Batches: the reads of one do not wait for its sums.
             constexpr int batch = tuning::fold_batch(sizeof(A));
@@ -202,28 +304,59 @@ private:
             for (int r = 0; r < rows; r += batch) {
                 slot<A> next[batch];
 #pragma unroll
-                for (int i = 0; i < batch; ++i) next[i].value = shared_.totals[r + i];
+                for (int i = 0; i < batch; ++i) next[i].value = shared_->totals[r + i];
 #pragma unroll
                 for (int i = 0; i < batch; ++i) {
                     if (i == 0 && r == 0) continue; // row 0 has no offset
-                    shared_.offsets[r + i] = sum;
+                    shared_->offsets[r + i] = sum;
                     sum = polyscan::combine(op, sum, next[i].value);
                 }
             }
         } else {
             for (int r = 1; r < present; ++r) {
-                shared_.offsets[r] = sum;
-                sum = polyscan::combine(op, sum, shared_.totals[r]);
+                shared_->offsets[r] = sum;
+                sum = polyscan::combine(op, sum, shared_->totals[r]);
             }
         }
         return sum;
+    }
+
+    /// By a warp that has rows: their offsets. The result is the fold of their totals and all before. Totals of one
+    /// warp are read while those of the warp before are added.
+    template <class Operator>
+    __device__ A fold_totals_before(const Operator& op) {
+        constexpr int each = steps * rows_at_once;
+        slot<A> sum, next[each];
+        const auto add = [&](const slot<A>& total, int r) {
+            sum.value = r == 0 ? total.value : polyscan::combine(op, sum.value, total.value);
+        };
+#pragma unroll
+        for (int i = 0; i < each; ++i) next[i].value = shared_->totals[i];
+#pragma unroll 2
+        for (int r = 0; r < Group::warp() * each; r += each) {
+            slot<A> now[each];
+#pragma unroll
+            for (int i = 0; i < each; ++i) now[i].value = next[i].value;
+#pragma unroll
+            for (int i = 0; i < each; ++i) next[i].value = shared_->totals[r + each + i];
+#pragma unroll
+            for (int i = 0; i < each; ++i) add(now[i], r + i);
+        }
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            const int r = Group::warp() * each + i;
+            if (r * row >= count_) break;
+            if (Group::lane() == 0 && r > 0) shared_->offsets[r] = sum.value;
+            add(next[i], r);
+        }
+        return sum.value;
     }
 
     /// The output before the lane's k-th row: op(carry, offset of the row).
     template <class Operator>
     __device__ maybe<A> before_row(const Operator& op, const tile_entry<A>& entry, int k) const {
         if (row_of(k) == 0 || !present(k, 0)) return entry.carry;
-        return maybe<A>(cuda::combine(op, entry.carry, A(shared_.offsets[row_of(k)])));
+        return maybe<A>(cuda::combine(op, entry.carry, A(shared_->offsets[row_of(k)])));
     }
 
     /// The outputs of the k-th run move one place on. Lane 0 takes the output before the warp's first row of that step.
@@ -234,15 +367,15 @@ private:
         before.value = shuffle_up(v_[k][run - 1].value, 1);
         if (Group::lane() == 0 && present(k, 0))
             before.value = row_of(k) == 0 ? entry.previous.place.value
-                                          : cuda::combine(op, entry.carry, A(shared_.offsets[row_of(k)]));
+                                          : cuda::combine(op, entry.carry, A(shared_->offsets[row_of(k)]));
 #pragma unroll
         for (int e = run - 1; e > 0; --e) v_[k][e].value = v_[k][e - 1].value;
         v_[k][0].value = before.value;
     }
 
-    storage& shared_;
+    storage* shared_;
     slot<A> v_[steps][run];
-    index_type first_ = 0;
+    index_type first_ = 0; ///< this lane's first element
     int count_ = 0;
     bool whole_ = false; ///< all elements of this warp's rows exist
     int left_ = 0;       ///< of the tile from this lane's first element on

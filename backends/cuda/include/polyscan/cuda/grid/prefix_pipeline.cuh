@@ -40,13 +40,6 @@
 namespace polyscan::cuda {
 
 namespace detail {
-/// op(a, b) == op(b, a). Of an operator of a user's own, nobody knows.
-template <class Operator, class A>
-inline constexpr bool is_commutative =
-    std::is_arithmetic_v<A> &&
-    (std::is_same_v<Operator, plus> || std::is_same_v<Operator, multiplies> || std::is_same_v<Operator, minimum> ||
-     std::is_same_v<Operator, maximum> || std::is_same_v<Operator, bit_and> || std::is_same_v<Operator, bit_or> ||
-     std::is_same_v<Operator, bit_xor>);
 /// op(a, a) == a.
 template <class Operator, class A>
 inline constexpr bool is_idempotent =
@@ -121,7 +114,7 @@ struct pipeline_shape {
     /// need no instructions to keep them small.
     using wide = std::conditional_t<std::is_signed_v<A>, std::int32_t, std::uint32_t>;
     static constexpr bool widens = std::is_integral_v<A> && !std::is_same_v<A, bool> && sizeof(A) < sizeof(wide) &&
-                                   detail::is_commutative<typename KernelRequest::operator_type, A>;
+                                   detail::takes_anything<typename KernelRequest::operator_type, A>;
     using value = std::conditional_t<widens, wide, A>;
     /// A lane with one element has nothing to regroup.
     static constexpr bool regroups = exact && run > 1;
@@ -166,6 +159,7 @@ struct pipeline_shape {
     static constexpr int first_server_warp = first_publish_warp + publish_warps;
     static constexpr int first_reduce_warp = first_server_warp + server_warps;
     static constexpr int threads = (first_reduce_warp + reduce_warps) * warp_size;
+    static constexpr int blocks = tuning::pipeline_blocks(threads, std::is_arithmetic_v<A>); ///< a multiprocessor's
     static constexpr int steps_each = steps / scan_warps;
     static_assert(steps_each * scan_warps == steps);
 
@@ -515,7 +509,7 @@ private:
             const V one = fold_share<count / 2>(stage, start, turned, from);
             const V two = fold_share<count / 2>(stage, start, turned, from + count / 2);
             const bool swapped = (turned & (count / 2)) != 0;
-            if constexpr (detail::is_commutative<typename KernelRequest::operator_type, A>)
+            if constexpr (detail::takes_anything<typename KernelRequest::operator_type, A>)
                 return combined(one, two);
             else
                 return combined(select(swapped, two, one), select(swapped, one, two));
@@ -798,7 +792,7 @@ private:
         const int last = UpToLane ? lane() : size - 1;
         A sum = cuda::combine(request_.op, before, group.value[0].load());
         if (size == warp_size) {
-            constexpr int batch = tuning::server_fold_batch(sizeof(A), UpToLane);
+            constexpr int batch = tuning::server_fold_batch(sizeof(A), UpToLane, shape::blocks);
             slot<A> next[batch];
             const auto read = [&](int i, int k) {
                 if (k < warp_size) next[i].value = group.value[k].load();
@@ -876,9 +870,10 @@ private:
             part now{stage, shared_.visits[visits.at()], visits.parity(), tile, count, 0, false};
             // A tile may end before its end; the warps before that one do as everywhere.
             if ((warp() + 1) * shape::steps_each * step <= count) {
-                constexpr int at_once = std::min(
-                    shape::steps_each, tuning::steps_at_once(steps_registers, value_registers,
-                                                             shape::regroups && !std::is_arithmetic_v<A>, run));
+                constexpr int at_once =
+                    std::min(shape::steps_each,
+                             tuning::steps_at_once(steps_registers, value_registers,
+                                                   shape::regroups && !std::is_arithmetic_v<A>, run, shape::blocks));
                 if constexpr (shape::rewrites) {
                     if (rewrites())
                         scan_whole_steps<at_once, true>(now);
@@ -1224,7 +1219,7 @@ private:
 };
 
 template <class KernelRequest>
-__global__ void __launch_bounds__(pipeline_shape<KernelRequest>::threads, 1)
+__global__ void __launch_bounds__(pipeline_shape<KernelRequest>::threads, pipeline_shape<KernelRequest>::blocks)
     scan_prefix_pipeline(const __grid_constant__ KernelRequest request, const ticket_counter counter,
                          const int stages) {
     extern __shared__ uint4 polyscan_block_memory[];
