@@ -17,11 +17,9 @@ namespace polyscan::tool {
 
 namespace {
 
-constexpr double least_seconds = 0.005;   // per repetition
-constexpr double share_of_checking = 0.3; // of the progress bar
+constexpr double least_seconds = 0.005; // per repetition
 constexpr std::size_t piece = std::size_t{1} << 20;
-// After a parallel region the OpenMP runtime's workers spin for some milliseconds; a peer with threads of its own, or
-// with one only, must not share the processors with them.
+// After a parallel region the OpenMP runtime's workers spin for some milliseconds.
 constexpr std::chrono::milliseconds until_workers_sleep{5};
 
 // A backend with its copy of the input.
@@ -188,15 +186,9 @@ private:
         return std::nullopt;
     }
 
-    void judge(std::size_t i, std::optional<std::size_t> mismatch, std::string good) {
-        comparison_row& row = result_.rows[i];
-        row.matches = !mismatch;
-        row.verdict = mismatch ? fmt::format("mismatch at {}", *mismatch) : std::move(good);
-        result_.mismatch = result_.mismatch || mismatch.has_value();
-    }
-
     void check(std::size_t i, const void* expected) {
         work& what = works_[i];
+        comparison_row& row = result_.rows[i];
         try {
             spoil_output(what);
             std::optional<unbound> wide;
@@ -204,23 +196,17 @@ private:
             run_once(i);
             if (what.where) what.where->backend->synchronize();
             if (!what.other) {
-                judge(i, difference(what, expected),
-                      what.is_copy || is_exact(job_.op, job_.type) ? "exact" : "same bits");
+                judge_row(row, difference(what, expected),
+                          what.is_copy || is_exact(job_.op, job_.type) ? "exact" : "same bits");
                 return;
             }
             if (what.where) what.where->backend->copy_to_host(host_output_.data(), what.call.output, bytes_);
             const bound_check found =
                 check_bound(job_.op, job_.type, job_.kind, job_.input->data(), host_output_.data(), job_.size);
-            judge(i, found.mismatch, found.same_as_left_fold ? "exact" : "within bound");
+            judge_row(row, found.mismatch, found.same_as_left_fold ? "exact" : "within bound");
         } catch (const backend_error& error) {
-            failed(i, error.what());
+            fail_row(result_, row, error.what());
         }
-    }
-
-    void failed(std::size_t i, const std::string& message) {
-        skip(i, "failed: " + message);
-        result_.rows[i].matches.reset();
-        if (result_.failure.empty()) result_.failure = message;
     }
 
     // Rows with the same tree share their expected outputs, which are the only large array besides the input.
@@ -246,33 +232,16 @@ private:
         }
     }
 
-    // Rows with a wrong result are timed too: the time may help to find out why.
     void time_all() {
-        std::vector<timed_call> calls;
-        std::vector<std::size_t> row_of;
-        for (std::size_t i = 0; i < works_.size(); ++i) {
-            if (result_.rows[i].verdict == "skipped") continue;
-            timed_call call;
-            call.run = [this, i] { return run_timed(i); };
-            if (const peer* other = works_[i].other;
-                other && (other == &sequential_peer() || other->inherits_affinity()))
-                call.before = [] { std::this_thread::sleep_for(until_workers_sleep); };
-            calls.push_back(std::move(call));
-            row_of.push_back(i);
-        }
-        const auto measured = measure(calls, job_.repetitions, least_seconds, [&](double done) {
-            progress_("timing", share_of_checking + (1 - share_of_checking) * done);
-        });
-        for (std::size_t k = 0; k < measured.size(); ++k) {
-            comparison_row& row = result_.rows[row_of[k]];
-            if (!measured[k].error.empty()) {
-                failed(row_of[k], measured[k].error);
-                continue;
-            }
-            row.median = measured[k].median;
-            row.spread = measured[k].spread;
-            if (works_[row_of[k]].is_copy) works_[row_of[k]].where->copy_seconds = row.median;
-        }
+        time_rows(
+            result_, job_.repetitions, [this](std::size_t i) { return run_timed(i); },
+            [this](std::size_t i) {
+                const peer* other = works_[i].other;
+                return other != nullptr && (other == &sequential_peer() || other->inherits_affinity());
+            },
+            progress_);
+        for (std::size_t i = 0; i < works_.size(); ++i)
+            if (works_[i].is_copy && result_.rows[i].median > 0) works_[i].where->copy_seconds = result_.rows[i].median;
         add_ratios();
     }
 
@@ -305,6 +274,45 @@ private:
 };
 
 } // namespace
+
+void judge_row(comparison_row& row, std::optional<std::size_t> mismatch, std::string_view good) {
+    row.matches = !mismatch;
+    row.verdict = mismatch ? fmt::format("mismatch at {}", *mismatch) : std::string(good);
+}
+
+void fail_row(comparison& result, comparison_row& row, const std::string& message) {
+    row.matches.reset();
+    row.verdict = "skipped";
+    row.reason = "failed: " + message;
+    if (result.failure.empty()) result.failure = message;
+}
+
+void time_rows(comparison& result, int repetitions, const std::function<double(std::size_t)>& run,
+               const std::function<bool(std::size_t)>& needs_quiet,
+               const std::function<void(std::string_view, double)>& progress) {
+    std::vector<timed_call> calls;
+    std::vector<std::size_t> row_of;
+    for (std::size_t i = 0; i < result.rows.size(); ++i) {
+        if (result.rows[i].verdict == "skipped") continue;
+        timed_call call;
+        call.run = [&run, i] { return run(i); };
+        if (needs_quiet(i)) call.before = [] { std::this_thread::sleep_for(until_workers_sleep); };
+        calls.push_back(std::move(call));
+        row_of.push_back(i);
+    }
+    const auto measured = measure(calls, repetitions, least_seconds, [&](double done) {
+        progress("timing", share_of_checking + (1 - share_of_checking) * done);
+    });
+    for (std::size_t k = 0; k < measured.size(); ++k) {
+        comparison_row& row = result.rows[row_of[k]];
+        if (!measured[k].error.empty()) {
+            fail_row(result, row, measured[k].error);
+            continue;
+        }
+        row.median = measured[k].median;
+        row.spread = measured[k].spread;
+    }
+}
 
 comparison compare(const std::vector<chosen_backend>& backends, const comparison_job& job,
                    const std::function<void(std::string_view, double)>& progress) {

@@ -44,9 +44,23 @@ struct comparison_job {
 
 struct comparison {
     std::vector<comparison_row> rows;
-    bool mismatch = false;
     std::string failure; ///< what a backend's runtime reported, empty if nothing
 };
+
+// What comparisons of scans and of other verbs share.
+
+/// Checking comes before timing; its share of the progress bar.
+inline constexpr double share_of_checking = 0.3;
+/// The verdict on a row that ran: `good`, or where its result differs.
+void judge_row(comparison_row& row, std::optional<std::size_t> mismatch, std::string_view good);
+/// A backend's runtime reported an error in that row.
+void fail_row(comparison& result, comparison_row& row, const std::string& message);
+/// Times the rows that are not skipped. (Rows with a wrong result, too: the time may help to find out why.) `run(i)`
+/// gives the seconds of row i; `needs_quiet(i)`: it has threads of its own, or one only, and must not share the
+/// processors with another runtime's workers.
+void time_rows(comparison& result, int repetitions, const std::function<double(std::size_t)>& run,
+               const std::function<bool(std::size_t)>& needs_quiet,
+               const std::function<void(std::string_view, double)>& progress);
 
 /// `progress` is told what is being done, and the fraction of the whole that is done.
 comparison compare(const std::vector<chosen_backend>& backends, const comparison_job& job,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verbs/verb_comparison.hpp"
 
-#include "measure.hpp"
 #include "unbound.hpp"
 
 #include <fmt/format.h>
@@ -17,10 +16,6 @@
 namespace polyscan::tool {
 
 namespace {
-
-constexpr double least_seconds = 0.005; // per repetition
-// The OpenMP runtime's workers spin for some milliseconds after a region (comparison.cpp).
-constexpr std::chrono::milliseconds until_workers_sleep{5};
 
 // The host's copy of what a call reads, or wrote.
 struct arrays {
@@ -57,7 +52,7 @@ public:
         expected_ = fetch(host_);
         list_rows();
         for (std::size_t i = 0; i < works_.size(); ++i) {
-            progress_("checking", 0.3 * static_cast<double>(i + 1) / static_cast<double>(works_.size()));
+            progress_("checking", share_of_checking * static_cast<double>(i + 1) / static_cast<double>(works_.size()));
             check(i);
         }
         time_all();
@@ -243,50 +238,44 @@ private:
                 std::vector<std::byte> copied(n_ * width_);
                 to_host(*what.where, copied.data(), what.where->call.out, copied.size());
                 const auto at = first_difference(job_.type, copied.data(), job_.input->data(), n_);
-                judge(row, at, "exact");
+                judge_row(row, at, "exact");
                 return;
             }
             judge_result(row, *what.runner, fetch(*what.where));
         } catch (const backend_error& error) {
-            failed(row, error.what());
+            fail_row(result_, row, error.what());
         }
-    }
-
-    void judge(comparison_row& row, std::optional<std::size_t> mismatch, const char* good) {
-        row.matches = !mismatch;
-        row.verdict = mismatch ? fmt::format("mismatch at {}", *mismatch) : good;
-        result_.mismatch = result_.mismatch || mismatch.has_value();
     }
 
     void judge_result(comparison_row& row, const verb_runner& runner, arrays found) {
         if (found.elements.size() != expected_.elements.size() || found.count != expected_.count) {
-            judge(row, static_cast<std::size_t>(std::min(found.count, expected_.count)), "");
+            judge_row(row, static_cast<std::size_t>(std::min(found.count, expected_.count)), "");
             return;
         }
         const auto keys = std::mismatch(found.keys.begin(), found.keys.end(), expected_.keys.begin());
         if (keys.first != found.keys.end()) {
-            judge(row, static_cast<std::size_t>(keys.first - found.keys.begin()), "");
+            judge_row(row, static_cast<std::size_t>(keys.first - found.keys.begin()), "");
             return;
         }
         const bool same = found.elements == expected_.elements;
         if (same || !is_rounded()) {
             const auto type = what_ == verb::histogram ? dtype::int32 : job_.type;
-            judge(row,
-                  first_difference(type, found.elements.data(), expected_.elements.data(),
-                                   found.elements.size() / size_of(type)),
-                  "exact");
+            judge_row(row,
+                      first_difference(type, found.elements.data(), expected_.elements.data(),
+                                       found.elements.size() / size_of(type)),
+                      "exact");
         } else {
-            judge(row, outside_bound(found), "within bound");
+            judge_row(row, outside_bound(found), "within bound");
         }
         // The promise: the bits of one backend's sums are those of every other's.
         if (runner.is_peer() || row.matches != true) return;
         if (first_outputs_.empty()) {
             first_outputs_ = std::move(found.elements);
         } else if (is_rounded()) {
-            judge(row,
-                  first_difference(job_.type, found.elements.data(), first_outputs_.data(),
-                                   found.elements.size() / width_),
-                  "same bits");
+            judge_row(row,
+                      first_difference(job_.type, found.elements.data(), first_outputs_.data(),
+                                       found.elements.size() / width_),
+                      "same bits");
         }
     }
 
@@ -314,39 +303,17 @@ private:
         return std::nullopt;
     }
 
-    void failed(comparison_row& row, const std::string& message) {
-        row.matches.reset();
-        row.verdict = "skipped";
-        row.reason = "failed: " + message;
-        if (result_.failure.empty()) result_.failure = message;
-    }
-
     void time_all() {
-        std::vector<timed_call> calls;
-        std::vector<std::size_t> row_of;
-        for (std::size_t i = 0; i < works_.size(); ++i) {
-            if (result_.rows[i].verdict == "skipped") continue;
-            timed_call call;
-            call.run = [this, i] { return run_timed(i); };
-            if (const verb_runner* runner = works_[i].runner;
-                runner != nullptr && (runner == runners_.front().get() || runner->inherits_affinity()))
-                call.before = [] { std::this_thread::sleep_for(until_workers_sleep); };
-            calls.push_back(std::move(call));
-            row_of.push_back(i);
-        }
-        const auto measured = measure(calls, job_.repetitions, least_seconds,
-                                      [&](double done) { progress_("timing", 0.3 + 0.7 * done); });
-        for (std::size_t k = 0; k < measured.size(); ++k) {
-            comparison_row& row = result_.rows[row_of[k]];
-            if (!measured[k].error.empty()) {
-                failed(row, measured[k].error);
-                continue;
-            }
-            row.median = measured[k].median;
-            row.spread = measured[k].spread;
-            const work& what = works_[row_of[k]];
-            if (what.runner == nullptr) what.where->copy_seconds = row.median;
-        }
+        time_rows(
+            result_, job_.repetitions, [this](std::size_t i) { return run_timed(i); },
+            [this](std::size_t i) {
+                const verb_runner* runner = works_[i].runner;
+                return runner != nullptr && (runner == runners_.front().get() || runner->inherits_affinity());
+            },
+            progress_);
+        for (std::size_t i = 0; i < works_.size(); ++i)
+            if (works_[i].runner == nullptr && result_.rows[i].median > 0)
+                works_[i].where->copy_seconds = result_.rows[i].median;
         add_ratios();
     }
 
