@@ -20,7 +20,7 @@ macro(polyscan_cuda_tests_here)
             set(CMAKE_CUDA_ARCHITECTURES "${CMAKE_MATCH_0}-virtual")
         endif()
         string(REPLACE "-O3" "-O1" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
-        set(polyscan_joined 8) # reading the headers takes longer than the instantiations do
+        set(polyscan_joined 8) # quick ones: reading the headers takes longer
         if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
             add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>")
         endif()
@@ -28,7 +28,12 @@ macro(polyscan_cuda_tests_here)
 endmacro()
 
 # polyscan_instantiations(<target>...): targets whose sources differ only in what they instantiate.
+# Each such compilation may take 2 GB.
+cmake_host_system_information(RESULT polyscan_memory QUERY TOTAL_PHYSICAL_MEMORY) # MB
 set(polyscan_joined 3)
+if(polyscan_memory GREATER 12000)
+    set(polyscan_joined 6)
+endif()
 function(polyscan_instantiations)
     if(POLYSCAN_JOIN_INSTANTIATIONS)
         set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${polyscan_joined})

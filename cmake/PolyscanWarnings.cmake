@@ -40,7 +40,6 @@ endif()
 target_link_libraries(polyscan_own INTERFACE polyscan_bit_exact)
 
 # g++ spends a tenth of its time on collecting garbage when it does so from 128 MB on.
-cmake_host_system_information(RESULT polyscan_memory QUERY TOTAL_PHYSICAL_MEMORY)
 if(POLYSCAN_JOIN_INSTANTIATIONS AND polyscan_memory GREATER 12000) # MB
     set(polyscan_heap --param=ggc-min-heapsize=1048576) # kB
     target_compile_options(polyscan_own INTERFACE

@@ -69,7 +69,7 @@ POLYSCAN_HOST_CASES(POLYSCAN_HOST_TEST)
 #define POLYSCAN_DEFAULT_TEST(name, ...)                                                                               \
     TEST_CASE("default policy: " #name) { check_default_policy<cases::name>(); }
 #if defined(POLYSCAN_TEST_FEW_CASES)
-// For a backend that runs another one's kernels: what they have instructions for, with every operator.
+// For a backend that runs another one's kernels or none: numbers of 4 and 8 bytes, with every operator.
 POLYSCAN_DEFAULT_CASES_INT32(POLYSCAN_DEFAULT_TEST)
 POLYSCAN_DEFAULT_CASES_FLOAT(POLYSCAN_DEFAULT_TEST)
 #elif defined(POLYSCAN_TEST_FEW_INTEGERS)
