@@ -378,6 +378,12 @@ TEST_CASE("NVIDIA/cccl#2061: the first offset is not 0") {
         exclusive_segmented_scan(on, ones, segment_offsets(late), sums);
         CHECK(sums[99'989] == -1);
         CHECK(std::vector<int>(sums.end() - 10, sums.end()) == std::vector<int>{0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
+        // As far before 0 and behind the end as numbers go.
+        const std::vector<index_type> widest{std::numeric_limits<index_type>::min(), 99'999,
+                                             std::numeric_limits<index_type>::max()};
+        inclusive_segmented_scan(on, ones, segment_offsets(widest), sums);
+        CHECK(sums[99'998] == 99'999);
+        CHECK(sums[99'999] == 1);
     });
 }
 

@@ -45,7 +45,11 @@ extent in_segments(const Heads&) {
 }
 template <class Offsets>
 extent in_segments(const polyscan::detail::offset_heads<Offsets>& heads) {
-    return {static_cast<index_type>(heads.offsets[0]), static_cast<index_type>(heads.offsets[heads.count - 1])};
+    // No element lies before 0, and differences to elements must not overflow.
+    const auto within = [&](index_type k) {
+        return std::max<index_type>(static_cast<index_type>(heads.offsets[k]), 0);
+    };
+    return {within(0), within(heads.count - 1)};
 }
 
 /// Where the outputs of a segmented scan go, some rows at a time.
