@@ -182,16 +182,14 @@ __global__ void __launch_bounds__(few_tiles_kernel<KernelRequest>::group::count,
         const int count = static_cast<int>(min(size - first, index_type{kernel::scan_type::elements}));
         typename kernel::scan_type scan(shared.scan);
         scan.load(request, first, count);
-        bool has_last_row = false;
-        slot<A> aggregate;
-        scan.scan_alone(request, [&](const A& known) {
-            has_last_row = true;
+        slot<A> aggregate; // the leader's
+        scan.scan(request, [&](const A& known) {
             aggregate.value = known;
-            if (group::lane() == 0 && tile + 1 < tiles) cells.publish_aggregate(tile, known);
+            if (tile + 1 < tiles) cells.publish_aggregate(tile, known);
         });
         const tile_entry<A> entry = receive_carry(request, shared, cells, tile);
         scan.store(request, entry);
-        if (has_last_row && group::lane() == 0) store_total(request, first + count, entry.carry, aggregate.value);
+        if (group::is_leader()) store_total(request, first + count, entry.carry, aggregate.value);
     } else if (tiles == 0 && mine.number == 0 && group::is_leader()) {
         store_empty_total(request);
     }
