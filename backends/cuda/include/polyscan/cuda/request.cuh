@@ -145,24 +145,6 @@ private:
     }();
 };
 
-/// Calls put(t, k, element first + t) for t < count, neighbours by neighbouring threads; it is the thread's k-th. All
-/// reads of a thread are under way before the first value is put. `N` is the most that count can be.
-template <class Group, int N, class KernelRequest, class Put>
-__device__ void load_tile(const KernelRequest& request, index_type first, int count, Put put) {
-    constexpr int each = (N + Group::count - 1) / Group::count;
-    slot<typename KernelRequest::accumulator_type> value[each];
-#pragma unroll
-    for (int k = 0; k < each; ++k) {
-        const int t = Group::rank() + k * Group::count;
-        if (t < count) value[k].value = request.load(first + t);
-    }
-#pragma unroll
-    for (int k = 0; k < each; ++k) {
-        const int t = Group::rank() + k * Group::count;
-        if (t < count) put(t, k, value[k].value);
-    }
-}
-
 /// What a tile needs to know beyond its own elements. `carry` comes before every element of the tile. `previous` is the
 /// inclusive output just before the tile, which an exclusive scan stores first; it equals the carry except under
 /// three_pass, whose carries are associated differently from its outputs.
@@ -171,21 +153,6 @@ struct tile_entry {
     maybe<A> carry;
     maybe<A> previous;
 };
-
-/// One element of the output: op(carry, local), stored at its place or, for an exclusive scan, one further on. The
-/// element behind the tile belongs to the next tile, which stores it from its `previous`.
-template <class KernelRequest, class A>
-__device__ void store_outputs_of(const KernelRequest& request, index_type first, int count, const tile_entry<A>& entry,
-                                 int rank, int stride, auto local) {
-    if (request.exclusive) {
-        for (int i = rank; i < count; i += stride)
-            request.store(first + i,
-                          i > 0 ? combine(request.op, entry.carry, A(local(i - 1))) : entry.previous.place.value);
-    } else {
-        for (int i = rank; i < count; i += stride)
-            request.store(first + i, combine(request.op, entry.carry, A(local(i))));
-    }
-}
 
 /// By one thread of the launch: the total of no elements, which shows only when the count is read.
 template <class KernelRequest>

@@ -59,9 +59,6 @@ public:
         if (have.bytes < bytes) have = from_caller_ ? carve(bytes) : grow(have.bytes, bytes, stream);
         return have;
     }
-    bool would_grow(region which, std::size_t bytes) const {
-        return pieces_[static_cast<std::size_t>(which)].bytes < bytes;
-    }
 
     /// From now on, pieces come from the caller's memory. It must be all zeros.
     void use(void* memory, std::size_t bytes) {
@@ -71,7 +68,6 @@ public:
         rest_ = {static_cast<unsigned char*>(memory) + skip, bytes - skip};
         from_caller_ = memory != nullptr;
     }
-    bool from_caller() const { return from_caller_; }
 
     /// Bytes of caller's memory that a piece of `bytes` takes, at whatever address the memory starts.
     static constexpr std::size_t bytes_for(std::size_t bytes) { return rounded(bytes) + alignment; }

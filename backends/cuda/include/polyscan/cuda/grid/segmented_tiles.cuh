@@ -47,7 +47,6 @@ struct segmented_work {
     using output_type = Output;
     static constexpr bool exclusive = Kind == scan_kind::exclusive;
     static constexpr bool has_start = !std::is_same_v<Start, no_init_t>;
-    static constexpr bool has_transform = !std::is_same_v<Transform, no_transform>;
 
     polyscan::detail::segmented_element<A, Heads, Input, Transform, Operator, Start> element;
     Output out;
