@@ -1622,8 +1622,9 @@ POLYSCAN_HOST_INLINE void scan_block_of(block::coarse, const vector_operator<Ope
 }
 
 /// Replaces a full tile by its local prefixes.
+/// Aligned: at 32 and 48 mod 64, Kogge-Stone's short loops took a quarter longer than at 0 and 16 on Zen 4.
 template <class Block, class T, class Operator>
-POLYSCAN_HOST_TARGET [[gnu::noinline]] void scan_block_in(const Operator& op, T* v) {
+POLYSCAN_HOST_TARGET [[gnu::noinline, gnu::aligned(64)]] void scan_block_in(const Operator& op, T* v) {
     constexpr int count = lanes<T>::count, m = static_cast<int>(shape_for<Block, T>.elements());
     const vector_operator<Operator, T> how(op);
     if constexpr (by_rank<Operator, T>)
