@@ -251,11 +251,11 @@ inline constexpr int prefetched_groups = 12;
 inline constexpr int looks_before_part = 128;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
 /// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
-/// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. With two blocks a multiprocessor, 16 for values of one
-/// register, 8 for those of two: 8 / 16 took 558 / 547 us for 2^28 floats, 549 / 590 for 2^27 doubles. And registers
+/// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. With two blocks a multiprocessor 8 for values of
+/// one register, 4 for those of two, so that nothing spills: floats, 1 GiB, 8 / 16 took 558 / 547 us. And registers
 /// that it shuffles at once.
 constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run, int blocks) {
-    const int room = blocks > 1 ? 16 / value_registers : value_registers >= heavy || packed_structs ? 24 : 40;
+    const int room = blocks > 1 ? 8 / value_registers : value_registers >= heavy || packed_structs ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }
 inline constexpr int shuffled_registers = 8;
