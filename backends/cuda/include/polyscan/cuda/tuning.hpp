@@ -228,9 +228,9 @@ constexpr int server_batches_unrolled(std::size_t bytes, bool gathers) {
 /// block doubles the tiles under way, if registers leave room: on an H200, 1 GiB, 1 / 2 blocks: float 613 / 547 us,
 /// int32 602 / 543, double 604 / 549. The same code with one block a multiprocessor took 640 / 643 / 710 there; sm_89's
 /// have a quarter of an H200's bandwidth each, and time to spare.
-constexpr int pipeline_blocks([[maybe_unused]] int threads, [[maybe_unused]] bool arithmetic) {
+constexpr int pipeline_blocks([[maybe_unused]] int threads, [[maybe_unused]] bool is_plain) {
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
-    return arithmetic && threads <= 640 ? 2 : 1;
+    return is_plain && threads <= 640 ? 2 : 1;
 #else
     return 1;
 #endif
@@ -276,8 +276,9 @@ inline constexpr int most_tiles_in_cluster = 8;
 /// launches that overlap save 1.9 us of that. 8 MiB, two blocks a multiprocessor: float 10.2 / 8.4, int32 8.8 / 8.5,
 /// double 10.9 / 8.9.
 inline constexpr int most_tiles_each = 256;
-/// Blocks of those that shall fit a multiprocessor.
-constexpr int few_tiles_blocks(std::size_t bytes) { return bytes <= sizeof(std::uint64_t) ? 2 : 1; }
+/// Blocks of those that shall fit a multiprocessor. Structs would spill registers.
+template <class A>
+inline constexpr int few_tiles_blocks = std::is_arithmetic_v<A> ? 2 : 1;
 /// Larger accumulators go the simple way.
 inline constexpr std::size_t largest_pipelined = 40;
 

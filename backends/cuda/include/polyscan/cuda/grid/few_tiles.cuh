@@ -159,7 +159,7 @@ receive_carry(const KernelRequest& request, typename few_tiles_kernel<KernelRequ
 /// Each block draws its tile.
 template <class KernelRequest>
 __global__ void __launch_bounds__(few_tiles_kernel<KernelRequest>::group::count,
-                                  tuning::few_tiles_blocks(sizeof(typename KernelRequest::accumulator_type)))
+                                  tuning::few_tiles_blocks<typename KernelRequest::accumulator_type>)
     scan_few_tiles(const __grid_constant__ KernelRequest request, const ticket_counter counter) {
     using kernel = few_tiles_kernel<KernelRequest>;
     using A = typename kernel::A;

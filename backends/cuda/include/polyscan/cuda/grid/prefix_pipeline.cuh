@@ -159,7 +159,10 @@ struct pipeline_shape {
     static constexpr int first_server_warp = first_publish_warp + publish_warps;
     static constexpr int first_reduce_warp = first_server_warp + server_warps;
     static constexpr int threads = (first_reduce_warp + reduce_warps) * warp_size;
-    static constexpr int blocks = tuning::pipeline_blocks(threads, std::is_arithmetic_v<A>); ///< a multiprocessor's
+    /// Other operators and conversions may need more registers than two blocks leave.
+    static constexpr bool is_plain = detail::takes_anything<typename KernelRequest::operator_type, A> &&
+                                     takes_input_as_it_is && KernelRequest::writes_memory && std::is_same_v<Out, A>;
+    static constexpr int blocks = tuning::pipeline_blocks(threads, is_plain); ///< a multiprocessor's
     static constexpr int steps_each = steps / scan_warps;
     static_assert(steps_each * scan_warps == steps);
 
