@@ -225,12 +225,14 @@ constexpr int server_batches_unrolled(std::size_t bytes, bool gathers) {
 }
 /// Blocks of `threads` threads that shall fit a multiprocessor. Compiled for sm_86 or sm_89 a block takes 99 KiB of
 /// shared memory, all that a multiprocessor has there. Where such code runs through PTX on a device with more, a second
-/// block doubles the tiles under way, if registers leave room: on an H200, 1 GiB, 1 / 2 blocks: float 613 / 547 us,
-/// int32 602 / 543, double 604 / 549. The same code with one block a multiprocessor took 640 / 643 / 710 there; sm_89's
-/// have a quarter of an H200's bandwidth each, and time to spare.
-constexpr int pipeline_blocks([[maybe_unused]] int threads, [[maybe_unused]] bool is_plain) {
+/// block doubles the tiles under way, if the 48 registers a thread that it leaves are enough: on an H200, 1 GiB, 1 / 2
+/// blocks: float 613 / 554 us, int32 602 / 547, int64 637 / 593. Where the order counts, values of two registers would
+/// have to be scanned one step at a time: double, 2 GiB, 1197 / 1291. (`tree_registers`: of those values, or 0.)
+/// sm_89's multiprocessors have a quarter of the bandwidth of an H200's each, and time to spare.
+constexpr int pipeline_blocks([[maybe_unused]] int threads, [[maybe_unused]] bool is_plain,
+                              [[maybe_unused]] int tree_registers) {
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
-    return is_plain && threads <= 640 ? 2 : 1;
+    return is_plain && tree_registers <= 1 && threads <= 640 ? 2 : 1;
 #else
     return 1;
 #endif
@@ -251,11 +253,10 @@ inline constexpr int prefetched_groups = 12;
 inline constexpr int looks_before_part = 128;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
 /// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
-/// bytes, 1 GiB, 16 / 24 took 688 / 598 us), and 32 elements. With two blocks a multiprocessor 8 for values of
-/// one register, 4 for those of two, so that nothing spills: floats, 1 GiB, 8 / 16 took 558 / 547 us. And registers
-/// that it shuffles at once.
+/// bytes, 1 GiB, 16 / 24 took 688 / 598 us; 8 with two blocks a multiprocessor, so that nothing spills: floats, 1 GiB,
+/// 8 / 16 took 554 / 547 us), and 32 elements. And registers that it shuffles at once.
 constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run, int blocks) {
-    const int room = blocks > 1 ? 8 / value_registers : value_registers >= heavy || packed_structs ? 24 : 40;
+    const int room = blocks > 1 ? 8 : value_registers >= heavy || packed_structs ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }
 inline constexpr int shuffled_registers = 8;

@@ -162,7 +162,8 @@ struct pipeline_shape {
     /// Other operators and conversions may need more registers than two blocks leave.
     static constexpr bool is_plain = detail::takes_anything<typename KernelRequest::operator_type, A> &&
                                      takes_input_as_it_is && KernelRequest::writes_memory && std::is_same_v<Out, A>;
-    static constexpr int blocks = tuning::pipeline_blocks(threads, is_plain); ///< a multiprocessor's
+    static constexpr int blocks = ///< a multiprocessor's
+        tuning::pipeline_blocks(threads, is_plain, regroups ? 0 : value_registers);
     static constexpr int steps_each = steps / scan_warps;
     static_assert(steps_each * scan_warps == steps);
 
