@@ -4,7 +4,7 @@
 
     check-docs.py names XML      every public name that Doxygen saw has a comment
     check-docs.py links [HTML]   links between pages, and to sources, lead somewhere; with a folder, those of the site
-    check-docs.py code           code on a page is part of a source that is built, or pulled from one by markers that exist
+    check-docs.py code [--write] code on a page is a piece of a source that is built; --write brings the pages up to date
 """
 
 import html.parser
@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import urllib.parse
 import xml.etree.ElementTree as xml
 
@@ -164,30 +165,50 @@ def check_site(folder):
 
 # ---- code -----------------------------------------------------------------------------------------------------------
 
-CODE = ("cpp", "c++", "cuda")
+# A page shows code under a comment that names the source, and the marker around the piece:  <!-- code: file.cpp [marker] -->
+QUOTE = re.compile(r"(?ms)^( *)<!-- code: (\S+)(?: (\[[^\]\n]+\]))? -->\n *```cpp\n(.*?)^ *```$")
+CODE = re.compile(r"(?m)^ *```(?:cpp|c\+\+|cuda)$")
 
 
-def plain(text):
-    """Without indentation and trailing blanks: what a page quotes may be indented less."""
-    return "\n".join(line.strip() for line in text.strip().splitlines())
+def piece(source, marker):
+    """What stands between the marker's two lines; without one, all that follows the comments at the head."""
+    text = source.read_text(encoding="utf-8")
+    if marker:
+        parts = re.split(rf"(?m)^ *// {re.escape(marker)}\n", text)
+        if len(parts) != 3:
+            raise ValueError(f"'// {marker}' must be a line in it twice")
+        text = parts[1]
+    else:
+        text = re.sub(r"\A(?://[^\n]*\n|\s*\n)*", "", text)
+    return textwrap.dedent(text).strip("\n") + "\n"
 
 
-def check_code():
-    problems, quoted, pulled = [], 0, 0
-    sources = {path: plain(path.read_text(encoding="utf-8", errors="replace"))
-               for path in tracked("docs/**/*.cpp", "docs/**/*.cu", "examples/**/*.cpp", "examples/**/*.hpp", "tests/**/*.cpp", "tests/*.cpp")}
+def check_code(write=None):
+    problems, count = [], 0
     for page in tracked("*.md"):
-        for _, _, info, body in FENCE.findall(page.read_text(encoding="utf-8")):
-            directive = re.match(r"\{literalinclude\}\s*(\S+)", info)
-            if directive:
-                pulled += 1
-                problems += [f"{relative(page)}: {directive[1]}: {what}" for what in broken_include(page, directive[1], body)]
-            elif info.strip() in CODE:
-                quoted += 1
-                if not any(plain(body) in text for text in sources.values()):
-                    problems.append(f"{relative(page)}: this is in no source that is built: {body.strip().splitlines()[0]}")
+        text = page.read_text(encoding="utf-8")
+
+        def quoted(match):
+            nonlocal count
+            count += 1
+            indent, name, marker, body = match.groups()
+            try:
+                now = textwrap.indent(piece((page.parent / name).resolve(), marker), indent)
+            except (OSError, ValueError) as error:
+                problems.append(f"{relative(page)}: {name}: {error}")
+                return match[0]
+            if body != now and not write:
+                problems.append(f"{relative(page)}: {name} {marker or ''} has changed: scripts/check-docs.py code --write")
+            head = match[0].split("\n", 1)[0]
+            return f"{head}\n{indent}```cpp\n{now}{indent}```"
+
+        fresh = QUOTE.sub(quoted, text)
+        if write and fresh != text:
+            page.write_text(fresh, encoding="utf-8")
+        if CODE.search(QUOTE.sub("", text)):
+            problems.append(f"{relative(page)}: a piece of code without a source: <!-- code: FILE [marker] -->")
     more, examples = check_header_examples()
-    return problems + more, f"{pulled} pieces of code pulled from sources that are built, {quoted} quoted, {examples} lines of headers"
+    return problems + more, f"{count} pieces of code are those of sources that are built, {examples} lines of headers are run"
 
 
 def check_header_examples():
@@ -205,20 +226,6 @@ def check_header_examples():
                 if " ".join(line.split()) not in run:
                     problems.append(f"{relative(header)}: this is not in {relative(program)}: {line.strip()}")
     return problems, count
-
-
-def broken_include(page, name, options):
-    file = (page.parent / name).resolve()
-    if not file.is_file():
-        return ["there is no such file"]
-    text = file.read_text(encoding="utf-8")
-    option = {key: value.strip("\"'") for key, value in re.findall(r"(?m)^ *:([\w-]+): *(.+?) *$", options)}
-    start = option.get("start-after", option.get("start-at"))
-    end = option.get("end-before", option.get("end-at"))
-    wrong = [f"'{marker}' is not in it" for marker in (start, end) if marker and marker not in text]
-    if start and start == end and text.count(start) != 2:
-        wrong.append(f"'{start}' must be in it twice")
-    return wrong
 
 
 def main():

@@ -50,8 +50,10 @@ template <class T>
 std::vector<T> input(index_type n) {
     std::vector<T> x;
     for (index_type i = 0; i < n; ++i) {
+        // [input]
         const std::uint32_t u = static_cast<std::uint32_t>(i) * 2654435761u ^ static_cast<std::uint32_t>(i >> 7);
         x.push_back(std::ldexp(static_cast<float>(static_cast<int>(u >> 8) - (1 << 23)), -static_cast<int>(u & 31)));
+        // [input]
     }
     return x;
 }
