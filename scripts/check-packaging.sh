@@ -119,6 +119,25 @@ make_debian_package() {
     consume find_package "-DCMAKE_PREFIX_PATH=$work/unpacked/usr"
 }
 
+# fenced LANGUAGE NUMBER: that block of the tutorial.
+fenced() {
+    awk -v first="\`\`\`$1" -v number="$2" \
+        '/^```/ { inside = $0 == first && ++count == number; next } inside' "$root/docs/tutorial.md"
+}
+
+# The tutorial's commands and its CMakeLists.txt, as a reader follows them.
+use_tutorial() (
+    mkdir -p "$work/tutorial" && cd -- "$work/tutorial" || return 1
+    ln -s -- "$root" polyscan
+    cp -- "$root/examples/first_scan/main.cpp" .
+    fenced cmake 1 >CMakeLists.txt
+    PATH="$(dirname -- "$(command -v "$polyscan_cmake")"):$PATH"
+    for number in 1 2; do
+        fenced sh "$number" | bash -e | tee printed
+        grep -F "3 4 8 9 14 10 13 14 18 19" printed >/dev/null || return 1
+    done
+)
+
 check_recipes() {
     local python=python3
     [ ! -x "$root/.venv/bin/python" ] || python="$root/.venv/bin/python"
@@ -148,6 +167,11 @@ main() {
     check_missing_component || fail "a missing component"
     step "add_subdirectory changes nothing of the user's" consume add_subdirectory "-DPOLYSCAN_SOURCE_DIR=$root"
     step "FetchContent, installed as part of another project, used from there" use_fetched
+    if command -v g++ >/dev/null; then
+        step "the tutorial's commands" use_tutorial
+    else
+        say "the tutorial's commands: SKIPPED, g++ is not installed"
+    fi
     if command -v pkg-config >/dev/null && command -v make >/dev/null; then
         step "pkg-config" use_pkg_config
     else
