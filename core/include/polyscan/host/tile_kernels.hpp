@@ -314,7 +314,7 @@ inline const instruction_set used_instruction_set = [] {
 }();
 
 /// Where AVX-512 is present, operators that cost next to nothing get vectors of half the width: then memory is what
-/// counts, and stores of whole lines were a fifth slower (docs/performance.md).
+/// counts, and stores of whole lines were a fifth slower (docs/performance_log.md).
 template <class Operator, class T>
 inline constexpr bool half_width = may_reorder<Operator, T>;
 
