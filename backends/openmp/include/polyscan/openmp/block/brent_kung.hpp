@@ -3,7 +3,7 @@
 /// R. Brent, H. T. Kung: "A regular layout for parallel adders" (1982).
 #pragma once
 
-#include <polyscan/openmp/block/independent.hpp>
+#include <polyscan/host/loops.hpp>
 #include <polyscan/openmp/block/kogge_stone.hpp>
 #include <polyscan/operators.hpp>
 #include <polyscan/tile.hpp>

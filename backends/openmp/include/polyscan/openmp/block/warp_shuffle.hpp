@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include <polyscan/openmp/block/independent.hpp>
+#include <polyscan/host/loops.hpp>
 #include <polyscan/operators.hpp>
 #include <polyscan/tile.hpp>
 

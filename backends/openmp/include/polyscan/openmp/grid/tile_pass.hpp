@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 
+#include <polyscan/host/loops.hpp>
 #include <polyscan/host/tile_kernels.hpp>
 #include <polyscan/openmp/block/brent_kung.hpp>
 #include <polyscan/openmp/block/coarse.hpp>
-#include <polyscan/openmp/block/independent.hpp>
 #include <polyscan/openmp/block/kogge_stone.hpp>
 #include <polyscan/openmp/block/warp_shuffle.hpp>
 #include <polyscan/openmp/tuning.hpp>
