@@ -9,9 +9,9 @@
 ///     fetch     waits for the carries of this block's tiles              1
 ///     scan      rows, offsets, carry; stores                             several
 ///
-/// docs/algorithms.md draws the timeline. A tile's aggregate never waits for a carry, so the server is always ahead of
-/// the scans as long as enough tiles are in shared memory. Roles meet at barriers in shared memory, of which each stage
-/// (place of a tile) has five; the phase of each ends once for every tile in the stage:
+/// docs/algorithms/prefix_server.md draws the timeline. A tile's aggregate never waits for a carry, so the server is
+/// always ahead of the scans as long as enough tiles are in shared memory. Roles meet at barriers in shared memory, of
+/// which each stage (place of a tile) has five; the phase of each ends once for every tile in the stage:
 ///
 ///     loaded     the tile is in shared memory                    load -> all
 ///     reduced    the totals of its rows are there                reduce -> publish
