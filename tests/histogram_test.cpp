@@ -20,11 +20,6 @@
 namespace polyscan::test {
 namespace {
 
-#ifndef POLYSCAN_TEST_SORT_LIMIT
-#define POLYSCAN_TEST_SORT_LIMIT 1500000
-#endif
-constexpr index_type elements_limit = POLYSCAN_TEST_SORT_LIMIT;
-
 // --- what is right ---------------------------------------------------------------------------------------------------
 
 /// a < b as numbers; floating-point operands by C++'s rules.
@@ -193,13 +188,13 @@ void check_all(std::string_view name) {
                         // (upper - lower) bins < 2^64
                         if (b == 1 && std::is_integral_v<Level> && sizeof(Level) == 8 && bins > 1) continue;
                         const auto [lower, upper] = bounds<In, Level>(b);
-                        if (n <= elements_limit)
+                        if (n <= longest_input)
                             check_histogram<In, Level, Count>(*each, which, n, bins, lower, upper, ++seed);
                     }
             const auto [lower, upper] = bounds<In, Level>(0);
             for (const index_type live : {0, 1, 500, 1000, 5000})
                 check_histogram<In, Level, Count>(*each, which, 1000, 20, lower, upper, ++seed, live);
-            if (elements_limit > 300'000)
+            if (longest_input > 300'000)
                 check_histogram<In, Level, Count>(*each, which, 300'000, 256, lower, upper, ++seed);
         }
 }
@@ -209,7 +204,7 @@ void check_all(std::string_view name) {
 POLYSCAN_HISTOGRAM_CASES(POLYSCAN_TEST_HISTOGRAM)
 
 TEST_CASE("histogram: more bins than are counted beside the output") {
-    if (skipped("many bins") || elements_limit < 1'000'000) return;
+    if (skipped("many bins") || longest_input < 1'000'000) return;
     target& on = *targets().front();
     check_histogram<float, float, std::int32_t>(on, by::even_bins, 100'000, 9'000'000, -1.0f, 2.0f, 3);
     check_histogram<std::int32_t, std::int32_t, std::int32_t>(on, by::even_bins, 100'000, 9'000'000, -5'000'000,
@@ -219,7 +214,7 @@ TEST_CASE("histogram: more bins than are counted beside the output") {
 TEST_CASE("histogram: skewed data, where all elements fall into one bin") {
     if (skipped("skewed data")) return;
     for (const auto& each : targets()) {
-        const index_type n = std::min<index_type>(elements_limit, 200'000);
+        const index_type n = std::min<index_type>(longest_input, 200'000);
         const on_device<std::uint8_t> in(*each, std::vector<std::uint8_t>(static_cast<std::size_t>(n), 200));
         const on_device<std::uint32_t> counts(*each, std::vector<std::uint32_t>(256, 9));
         histogram_arguments<std::uint8_t, int, std::uint32_t> a;

@@ -13,6 +13,12 @@
 
 namespace polyscan::test {
 
+/// The longest inputs. Slow backends take less.
+#ifndef POLYSCAN_TEST_SORT_LIMIT
+#define POLYSCAN_TEST_SORT_LIMIT 1500000
+#endif
+inline constexpr index_type longest_input = POLYSCAN_TEST_SORT_LIMIT;
+
 /// In the place of a type of values.
 struct keys_only {};
 

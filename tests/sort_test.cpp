@@ -22,11 +22,6 @@
 namespace polyscan::test {
 namespace {
 
-#ifndef POLYSCAN_TEST_SORT_LIMIT
-#define POLYSCAN_TEST_SORT_LIMIT 1500000
-#endif
-constexpr index_type elements_limit = POLYSCAN_TEST_SORT_LIMIT;
-
 // --- inputs ----------------------------------------------------------------------------------------------------------
 
 enum class kind { random, few, equal, ascending, descending, one_byte, two_bytes, special };
@@ -292,7 +287,7 @@ void check_all(std::string_view name) {
         std::uint64_t seed = 1;
         for (const index_type n : sizes)
             for (const kind of : kinds) {
-                if (n > elements_limit) continue;
+                if (n > longest_input) continue;
                 ++seed;
                 form with;
                 with.order = seed % 2 == 0 ? sort_order::ascending : sort_order::descending;
@@ -337,7 +332,7 @@ TEST_CASE("sort: long inputs, in many chunks and tiles") {
         // Three chunks of a host's and a rest; more than 2^20; more than a last-level cache holds (with its copy),
         // where hosts write line by line.
         for (const index_type n : {index_type{70'001}, index_type{1'100'003}}) {
-            if (n > elements_limit) continue;
+            if (n > longest_input) continue;
             for (const kind of : {kind::random, kind::few, kind::one_byte})
                 check_sort<std::uint32_t, keys_only>(*each, of, n, 5, {sort_order::ascending, {}, false, false, 3, -1});
             check_sort<float, std::uint64_t>(*each, kind::random, n, 6,
@@ -346,7 +341,7 @@ TEST_CASE("sort: long inputs, in many chunks and tiles") {
                                                 {sort_order::ascending, {9, 30}, false, true, 2, -1});
         }
     }
-    if (elements_limit < 1'000'000) return;
+    if (longest_input < 1'000'000) return;
     target& first = *targets().front();
     check_sort<std::uint32_t, keys_only>(first, kind::random, 5'000'011, 8,
                                          {sort_order::ascending, {}, false, false, 1, -1});

@@ -13,7 +13,6 @@
 #include <polyscan/reference.hpp>
 #include <polyscan/tile_status.hpp>
 
-#include "closing_line.hpp"
 #include "contract_runs.hpp"
 #include "inputs.hpp"
 #include "needs_device.hpp"
@@ -500,16 +499,8 @@ TEST_CASE("large: more than 2^32 elements, once per grid algorithm" * doctest::s
 }
 
 namespace {
-class tests_line final : public closing_line {
-    using closing_line::closing_line;
-    std::string text(const doctest::TestRunStats& stats) const override {
-        const int failed = static_cast<int>(stats.numTestCasesFailed);
-        const int run = static_cast<int>(stats.numTestCasesPassingFilters);
-        return "cuda contract: " + std::to_string(run - failed - skipped_tests) + " tests passed, " +
-               std::to_string(failed) + " failed, " + std::to_string(skipped_tests) + " skipped";
-    }
-};
-REGISTER_LISTENER("closing line", 1, tests_line);
+constexpr char title[] = "cuda contract";
+REGISTER_LISTENER("closing line", 1, tests_line<title>);
 } // namespace
 
 TEST_CASE("an error of earlier device work is reported as such" * doctest::skip()) {

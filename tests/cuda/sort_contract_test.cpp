@@ -8,7 +8,6 @@
 
 #include <doctest/doctest.h>
 
-#include "closing_line.hpp"
 #include "cuda/backend_cuda.hpp"
 #include "inputs.hpp"
 #include "needs_device.hpp"
@@ -309,16 +308,8 @@ TEST_CASE("large: more than 2^32 keys" * doctest::skip()) {
 }
 
 namespace {
-class tests_line final : public closing_line {
-    using closing_line::closing_line;
-    std::string text(const doctest::TestRunStats& stats) const override {
-        const int failed = static_cast<int>(stats.numTestCasesFailed);
-        const int run = static_cast<int>(stats.numTestCasesPassingFilters);
-        return "cuda sort contract: " + std::to_string(run - failed - skipped_tests) + " tests passed, " +
-               std::to_string(failed) + " failed, " + std::to_string(skipped_tests) + " skipped";
-    }
-};
-REGISTER_LISTENER("closing line", 1, tests_line);
+constexpr char title[] = "cuda sort contract";
+REGISTER_LISTENER("closing line", 1, tests_line<title>);
 } // namespace
 
 } // namespace polyscan::test
