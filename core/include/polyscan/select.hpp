@@ -192,30 +192,31 @@ void partition(Backend& backend, const counted_view<Input>& source, const Output
     }
 }
 
+/// `wanted` makes the test of the elements that are selected from that of `which`.
+template <class Policy, class Backend, class In, class Out, class Which, class Wanted>
+void select_by(Backend& backend, In&& in, Out&& out, index_type* count, const Which& which, const Wanted& wanted) {
+    const auto source = first_input(std::forward<In>(in), "in");
+    const auto target = output(std::forward<Out>(out), "out", source.size);
+    const auto test = test_of(source, which);
+    check_selection(memory_of("in", source.begin, source.size), memory_of_test(which, source.size), count_of(source),
+                    memory_of("out", target, certain_room<Out>(source.size)), count);
+    select<Policy>(backend, source, target, count, wanted(test));
+}
+
 } // namespace detail
 
 /// The elements for which `which` holds, in their order. See the head of this file.
 template <backend Backend, class In, class Out, class Which, scan_policy Policy = default_policy>
 void copy_if(Backend& backend, In&& in, Out&& out, index_type* count, const Which& which, const Policy& = {}) {
-    const auto source = detail::first_input(std::forward<In>(in), "in");
-    const auto target = detail::output(std::forward<Out>(out), "out", source.size);
-    const auto test = detail::test_of(source, which);
-    detail::check_selection(detail::memory_of("in", source.begin, source.size),
-                            detail::memory_of_test(which, source.size), detail::count_of(source),
-                            detail::memory_of("out", target, detail::certain_room<Out>(source.size)), count);
-    detail::select<Policy>(backend, source, target, count, test);
+    detail::select_by<Policy>(backend, std::forward<In>(in), std::forward<Out>(out), count, which,
+                              [](const auto& test) { return test; });
 }
 
 /// The elements for which `which` does not hold, in their order. See the head of this file.
 template <backend Backend, class In, class Out, class Which, scan_policy Policy = default_policy>
 void remove_if(Backend& backend, In&& in, Out&& out, index_type* count, const Which& which, const Policy& = {}) {
-    const auto source = detail::first_input(std::forward<In>(in), "in");
-    const auto target = detail::output(std::forward<Out>(out), "out", source.size);
-    const auto test = detail::test_of(source, which);
-    detail::check_selection(detail::memory_of("in", source.begin, source.size),
-                            detail::memory_of_test(which, source.size), detail::count_of(source),
-                            detail::memory_of("out", target, detail::certain_room<Out>(source.size)), count);
-    detail::select<Policy>(backend, source, target, count, detail::none_of<decltype(test)>{test});
+    detail::select_by<Policy>(backend, std::forward<In>(in), std::forward<Out>(out), count, which,
+                              []<class Test>(const Test& test) { return detail::none_of<Test>{test}; });
 }
 
 /// All elements: first those for which `which` holds, then the others, both in their order. Two passes, because the
