@@ -5,6 +5,7 @@
 #include "generate.hpp"
 #include "machine.hpp"
 #include "names.hpp"
+#include "options.hpp"
 #include "program.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -260,10 +261,7 @@ private:
 void add_compare_command(CLI::App& program, exit_code& result) {
     CLI::App* command = program.add_subcommand("compare", "Check and time every backend and policy on your data");
     auto given = std::make_shared<compare_options>();
-    command
-        ->add_option("--input", given->input,
-                     "The array: a .npy file, or raw elements with --dtype; - is standard input")
-        ->type_name("FILE");
+    add_input_option(*command, given->input);
     command->add_option("--size", given->size, "Elements of generated data: 1000000, 2^22, 64M")->type_name("N");
     command
         ->add_option("--sizes", given->sizes,
@@ -274,26 +272,17 @@ void add_compare_command(CLI::App& program, exit_code& result) {
         ->add_option("--dtype", given->dtype_name, "Type of generated data (float32 without it), or of a raw --input")
         ->type_name("DTYPE");
     command->add_option("--seed", given->seed, "Chooses the generated data")->type_name("N")->capture_default_str();
-    command->add_option("--backends", given->backends, "Comma-separated; without it all that were compiled in")
-        ->delimiter(',')
-        ->type_name("LIST");
-    command->add_option("--policies", given->policies, "Comma-separated, grid/block or short names; without it all 20")
-        ->delimiter(',')
-        ->type_name("LIST");
+    add_backends_option(*command, given->backends);
+    add_policies_option(*command, given->policies);
     command
         ->add_option("--verb", given->verb,
                      "What to compare: scan, or under the default policy reduce, copy_if, segmented_scan, scan_by_key, "
                      "reduce_by_key, radix_sort or histogram (int32 and float32, plus)")
         ->type_name("NAME")
         ->capture_default_str();
-    command->add_option("--op", given->op, "plus, multiplies, minimum, maximum, bit_and, bit_or or bit_xor")
-        ->type_name("NAME")
-        ->capture_default_str();
-    command->add_option("--kind", given->kind, "inclusive or exclusive")->type_name("KIND")->capture_default_str();
-    command->add_option("--threads", given->threads, "Threads of CPU backends and peers; 0: one per processor")
-        ->type_name("N")
-        ->check(CLI::Range(0, 4096).description(""))
-        ->capture_default_str();
+    add_op_option(*command, given->op);
+    add_kind_option(*command, given->kind);
+    add_threads_option(*command, given->threads, "CPU backends and peers");
     command->add_option("--repetitions", given->repetitions, "Timings per row, in random order over all rows")
         ->type_name("N")
         ->check(CLI::Range(1, 10000).description(""))

@@ -2,6 +2,7 @@
 // polyscan scan: one array file in, its scan out.
 #include "array_file.hpp"
 #include "names.hpp"
+#include "options.hpp"
 #include "oracle.hpp"
 #include "program.hpp"
 #include "progress.hpp"
@@ -115,11 +116,7 @@ exit_code scan(const scan_options& given) {
 void add_scan_command(CLI::App& program, exit_code& result) {
     CLI::App* command = program.add_subcommand("scan", "Scan an array file");
     auto given = std::make_shared<scan_options>();
-    command
-        ->add_option("--input", given->input,
-                     "The array: a .npy file, or raw elements with --dtype; - is standard input")
-        ->required()
-        ->type_name("FILE");
+    add_input_option(*command, given->input)->required();
     command
         ->add_option(
             "--output", given->output,
@@ -131,10 +128,8 @@ void add_scan_command(CLI::App& program, exit_code& result) {
     command->add_option("--policy", given->policy, "How to run: grid/block, or a short name")
         ->type_name("NAME")
         ->capture_default_str();
-    command->add_option("--op", given->op, "plus, multiplies, minimum, maximum, bit_and, bit_or or bit_xor")
-        ->type_name("NAME")
-        ->capture_default_str();
-    command->add_option("--kind", given->kind, "inclusive or exclusive")->type_name("KIND")->capture_default_str();
+    add_op_option(*command, given->op);
+    add_kind_option(*command, given->kind);
     command
         ->add_option("--init", given->init,
                      "What comes before the first element; exclusive without it: the operator's identity")
@@ -155,10 +150,7 @@ void add_scan_command(CLI::App& program, exit_code& result) {
             "GPU 6 and 11); the bits of the result do not depend on it")
         ->type_name("BYTES")
         ->capture_default_str();
-    command->add_option("--threads", given->threads, "Threads of a CPU backend; 0: one per processor")
-        ->type_name("N")
-        ->check(CLI::Range(0, 4096).description(""))
-        ->capture_default_str();
+    add_threads_option(*command, given->threads, "a CPU backend");
     command->footer("Integers wrap around. A value that the next type cannot hold (a NaN for int32) is refused.\n"
                     "The output appears when it is complete; until then an existing file stays as it was.\n\n"
                     "Example:\n"

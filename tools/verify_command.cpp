@@ -3,6 +3,7 @@
 #include "elements.hpp"
 #include "generate.hpp"
 #include "names.hpp"
+#include "options.hpp"
 #include "oracle.hpp"
 #include "program.hpp"
 #include "progress.hpp"
@@ -186,16 +187,9 @@ private:
 void add_verify_command(CLI::App& program, exit_code& result) {
     CLI::App* command = program.add_subcommand("verify", "Check all policies, types and operators on this machine");
     auto given = std::make_shared<verify_options>();
-    command->add_option("--backends", given->backends, "Comma-separated; without it all that were compiled in")
-        ->delimiter(',')
-        ->type_name("LIST");
-    command->add_option("--policies", given->policies, "Comma-separated, grid/block or short names; without it all 20")
-        ->delimiter(',')
-        ->type_name("LIST");
-    command->add_option("--threads", given->threads, "Threads of CPU backends; 0: one per processor")
-        ->type_name("N")
-        ->check(CLI::Range(0, 4096).description(""))
-        ->capture_default_str();
+    add_backends_option(*command, given->backends);
+    add_policies_option(*command, given->policies);
+    add_threads_option(*command, given->threads, "CPU backends");
     command->footer("Example:\n  polyscan verify --threads 3");
     command->callback([given, &result] { result = verification(*given).run(); });
 }
