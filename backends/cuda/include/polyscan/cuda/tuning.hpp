@@ -99,7 +99,9 @@ inline constexpr int reduce_cells_at_once = sizeof(A) <= 4            ? 4
 /// Segmented scans of numbers and reductions by key. Measured on an H200; times of 2^26 floats, with a segment for each
 /// 50 elements / in one segment; a copy of the same bytes takes 147 us with flags, 194 us with keys.
 ///
-/// Shared memory by elements that leaves room for three blocks on a multiprocessor of sm_90.
+/// Blocks on a multiprocessor, at most: three of 10 warps leave 68 registers a thread. And shared memory by elements
+/// that leaves room for so many on sm_90.
+inline constexpr int most_segmented_blocks = 3;
 inline constexpr std::size_t room_of_three = 71 * 1024;
 /// Shared memory that leaves room for what else a block needs on any architecture.
 inline constexpr std::size_t room_of_one = 92 * 1024;

@@ -462,8 +462,7 @@ private:
 };
 
 template <class Work>
-__global__ void __launch_bounds__(runs_shape<Work>::threads,
-                                  std::min(3, arch::blocks_of(sizeof(typename runs_shape<Work>::shared))))
+__global__ void __launch_bounds__(runs_shape<Work>::threads, walking_blocks<runs_shape<Work>>)
     reduce_runs_by_key(const __grid_constant__ Work work, const ticket_counter counter) {
     walk_tiles<runs_reduction<Work>>(work, counter);
 }
@@ -473,7 +472,7 @@ template <class Request>
 inline constexpr bool has_run_tiles = [] {
     using parts = detail::runs_request<Request>;
     if constexpr (parts::is_known)
-        return sizeof(typename runs_shape<typename parts::work>::shared) <= tuning::shared_memory_per_block;
+        return fits_a_block<runs_shape<typename parts::work>>;
     else
         return false;
 }();

@@ -433,6 +433,13 @@ __device__ void values_of_run(const Work& work, const Part& copied, int r, index
 /// Blocks that walk over so many tiles, if the device holds them: one more, to serve.
 constexpr index_type blocks_to_walk(index_type tiles) { return tiles > 1 ? tiles + 1 : 1; }
 
+/// Blocks that shall fit a multiprocessor, and whether one does everywhere. `Shape::shared` is a block's shared memory.
+template <class Shape>
+inline constexpr int walking_blocks =
+    std::min(tuning::most_segmented_blocks, arch::blocks_of(sizeof(typename Shape::shared)));
+template <class Shape>
+inline constexpr bool fits_a_block = sizeof(typename Shape::shared) <= tuning::shared_memory_per_block;
+
 /// The block's first ticket, and whether the block serves.
 struct walk_start {
     ticket first;

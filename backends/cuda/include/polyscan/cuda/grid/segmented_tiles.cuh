@@ -412,8 +412,7 @@ private:
 };
 
 template <class Work>
-__global__ void __launch_bounds__(segmented_shape<Work>::threads,
-                                  std::min(3, arch::blocks_of(sizeof(typename segmented_shape<Work>::shared))))
+__global__ void __launch_bounds__(segmented_shape<Work>::threads, walking_blocks<segmented_shape<Work>>)
     scan_segments(const __grid_constant__ Work work, const ticket_counter counter) {
     walk_tiles<segmented_scan<Work>>(work, counter);
 }
@@ -423,7 +422,7 @@ template <class Request>
 inline constexpr bool has_segmented_tiles = [] {
     using parts = detail::segmented_request<Request>;
     if constexpr (parts::is_known)
-        return sizeof(typename segmented_shape<typename parts::work>::shared) <= tuning::shared_memory_per_block;
+        return fits_a_block<segmented_shape<typename parts::work>>;
     else
         return false;
 }();
