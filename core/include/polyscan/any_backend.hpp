@@ -3,7 +3,7 @@
 /// benchmarks use it; library users normally do not. It calls the same code as the verbs.
 ///
 /// Each backend registers itself (registry.hpp) with the set of combinations that it was compiled for; what is missing
-/// is an answer (`supports`), not an error.
+/// is an answer (`unsupported`), not an error.
 #pragma once
 
 #include <cstddef>
