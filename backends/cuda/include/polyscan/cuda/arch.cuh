@@ -12,25 +12,27 @@
 
 namespace polyscan::cuda::arch {
 
-/// Shared memory that a block may use on the architecture that a kernel was compiled for (`major * 10 + minor`).
+/// Shared memory of a multiprocessor of the architecture that a kernel was compiled for (`major * 10 + minor`), and
+/// what the system takes of it for each block.
+constexpr std::size_t shared_memory_of_multiprocessor(int compiled_for) {
+    if (compiled_for >= 120 || compiled_for == 86 || compiled_for == 89) return 100 * 1024;
+    return std::size_t{compiled_for >= 90 ? 228u : 164u} * 1024;
+}
+inline constexpr std::size_t systems_share = 1024;
+
+/// What one block may use there.
 constexpr std::size_t shared_memory_per_block(int compiled_for) {
-    if (compiled_for >= 120) return 99 * 1024;
-    if (compiled_for >= 90) return 227 * 1024;
-    if (compiled_for == 86 || compiled_for == 89) return 99 * 1024;
-    return 163 * 1024;
+    return shared_memory_of_multiprocessor(compiled_for) - systems_share;
 }
 
 /// Blocks that a multiprocessor of the architecture that is compiled for holds, by the shared memory of each.
 constexpr int blocks_of(std::size_t shared_memory) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 1200 || __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890
-    constexpr std::size_t all = 100 * 1024;
-#elif __CUDA_ARCH__ >= 900
-    constexpr std::size_t all = 228 * 1024;
+#if defined(__CUDA_ARCH__)
+    constexpr int compiled_for = __CUDA_ARCH__ / 10;
 #else
-    constexpr std::size_t all = 164 * 1024;
+    constexpr int compiled_for = 86; // the least that there is
 #endif
-    constexpr std::size_t own = 1024; // the system's, of each block
-    return static_cast<int>(all / (shared_memory + own));
+    return static_cast<int>(shared_memory_of_multiprocessor(compiled_for) / (shared_memory + systems_share));
 }
 
 __device__ inline std::uint32_t shared_address(const void* p) {
@@ -171,9 +173,9 @@ __device__ inline void publish_barriers() {
 #endif
 }
 
-// --- clusters of blocks, from sm_90 on; elsewhere no block is in a cluster with others
-// --------------------------------
+// --- clusters of blocks, from sm_90 on -------------------------------------------------------------------------------
 
+/// Whether code for it knows them. Elsewhere no block is in a cluster with others.
 constexpr bool has_clusters(int compiled_for) { return compiled_for >= 90; }
 
 /// By every warp of every block of the cluster as a whole, in turn with cluster_wait. Publishes nothing but barriers
