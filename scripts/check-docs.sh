@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Checks the documentation without building it: public names without a comment, links that lead nowhere, code that is in no
-# source, spelling. The site itself is scripts/docs.sh's matter; what pages quote is built and run by `ctest -L docs`.
+# source, figures that are in no record, spelling. The site itself is scripts/docs.sh's matter; what pages quote is built and run by `ctest -L docs`.
 #
 #   scripts/check-docs.sh [PROGRAM]...     PROGRAM is ignored
 set -euo pipefail
@@ -23,6 +23,7 @@ status=0
 python3 scripts/check-docs.py names "$work/xml" || status=1
 python3 scripts/check-docs.py links || status=1
 python3 scripts/check-docs.py code || status=1
+python3 scripts/check-figures.py || status=1
 # Words that codespell takes for misspelt others.
 if git ls-files -z --cached --others --exclude-standard -- '*.md' '*.hpp' '*.cpp' '*.cuh' '*.cu' '*.inl' '*.py' '*.sh' '*.txt' '*.cmake' |
     xargs -0 -r codespell --ignore-words-list=inout,hist,ot,crate,nd,numer,ser; then
