@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Checks the documentation without building it: public names without a comment, links that lead nowhere, code that is in no
-# source, figures that are in no record, spelling. The site itself is scripts/docs.sh's matter; what pages quote is built and run by `ctest -L docs`.
+# source, figures that are in no record, spelling. The site itself is scripts/docs.sh's matter; what pages quote is built
+# and run by `ctest -L docs`.
 #
 #   scripts/check-docs.sh [PROGRAM]...     PROGRAM is ignored
 set -euo pipefail

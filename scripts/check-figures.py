@@ -330,14 +330,13 @@ def check_host(readme, results, performance, gpu_sums):
 
     performance.table("| inclusive sum, default policy", in_short)
 
-    both = [[where(xeon, row=f"{row}", n=2**n)["ratio"] for n in (27, 28)]
+    both = [[where(xeon, row=row, n=2**n)["ratio"] for n in (27, 28)]
             for row in ("int32 plus", "float plus", "int64 plus", "double plus", "float plus in place")]
     fastest = max(row["gbps"] for row in xeon if row["row"].endswith(" plus"))
     results.sentence("int32 # and #, float32 # and #, int64 # and #, float64 # and # at 2^27 and 2^28, up to # GB/s; float32 in place "
                      "# and # of a pass in place", *sum(both[:4], []), fastest, *both[4])
     ratios = sum(both[:4], [])
-    for page, text in ((readme, "openmp scans at # to # of the parallel copy past the caches, up to # GB/s"),):
-        page.sentence(text, min(ratios), max(ratios), fastest)
+    readme.sentence("openmp scans at # to # of the parallel copy past the caches, up to # GB/s", min(ratios), max(ratios), fastest)
     readme.sentence("cores of a Xeon server at # to # of a parallel copy", min(ratios), max(ratios))
 
 
