@@ -17,7 +17,7 @@ command -v "$compiler" >/dev/null || { printf 'polyscan: %s is needed (apt-get i
 
 "$compiler" -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -DFMT_HEADER_ONLY \
     -I"$root/core/include" -I"$root/tools" \
-    "$root/tests/npy_fuzz.cpp" "$root/tools/array_file.cpp" "$root/core/src/dtype.cpp" -o "$work/npy_fuzz"
+    "$root/tests/npy_fuzz.cpp" "$root"/tools/{array_reader,npy_header,file}.cpp "$root/core/src/dtype.cpp" -o "$work/npy_fuzz"
 cd -- "$work"
 if ! ./npy_fuzz -max_len=4096 -max_total_time="${SECONDS_TO_FUZZ:-20}" -print_final_stats=1 2>fuzz.log; then
     tail -n 40 fuzz.log >&2

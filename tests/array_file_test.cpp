@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "array_file.hpp"
+#include "temporary_file.hpp"
 
 #include <algorithm>
 #include <array>

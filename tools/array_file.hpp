@@ -1,94 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Array files: NumPy `.npy` and raw little-endian elements, streamed.
 ///
-/// Nothing read from a file is believed before it has been checked: the header's length is bounded,
-/// its text is parsed as the three-key literal that the format defines and nothing more, and the
-/// size it announces is compared with the file's before the first element is delivered. No buffer
-/// here ever has a size that a file chose, save the bounded header itself.
+/// Nothing read from a file is believed before it has been checked: a header (npy_header.hpp) first, and the size it
+/// announces is compared with the file's before the first element is delivered. No buffer here ever has a size that a
+/// file chose, save the bounded header itself.
 ///
 /// Outputs appear whole or not at all: they are written beside the target and renamed over it.
 #pragma once
 
+#include "file.hpp"
+#include "npy_header.hpp"
+
 #include <polyscan/dtype.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace polyscan::tool {
 
-/// A file that cannot be read or written as asked. what() is one line, "FILE: RULE"; control
-/// characters of either part are escaped so that a hostile name or header cannot add lines.
-class bad_input : public std::runtime_error {
-public:
-    bad_input(std::string_view file, std::string_view rule);
-};
+// Elements go from file to memory and back untouched.
+static_assert(std::endian::native == std::endian::little, "array files are little-endian and are not byte-swapped");
 
 /// How the elements are wrapped: `npy` has a header, `raw` is the elements alone.
 enum class array_format { npy, raw };
-
-/// Which file this is, whatever it is called: links and other spellings compare equal.
-struct file_identity {
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-    friend bool operator==(const file_identity&, const file_identity&) = default;
-};
-
-/// Headers longer than this are refused. Rank-1 headers take about 118 bytes; the rest of the
-/// allowance is for writers that pad generously.
-inline constexpr std::size_t max_npy_header_bytes = std::size_t{1} << 20;
-
-/// Every `.npy` header that `array_writer` makes has this many bytes, as NumPy's own have for rank
-/// 1. It holds any 64-bit length, so a length learnt at the end can be filled in.
-inline constexpr std::size_t written_npy_header_bytes = 128;
-
-/// What a rank-1 `.npy` header says.
-struct npy_header {
-    polyscan::dtype type{};
-    std::uint64_t count = 0;     ///< elements; count * size_of(type) is known to fit 63 bits
-    std::size_t data_offset = 0; ///< bytes before the first element
-};
-
-/// Bytes to have at hand before the next step of parsing, told from the bytes at hand: 8 (magic and
-/// version), then 10 or 12 (the length field too), then everything before the first element.
-/// When the answer is not more than `start.size()`, `parse_npy_header` can be called.
-/// Throws `bad_input` on a wrong magic, an unknown version or an oversized header.
-[[nodiscard]] std::size_t npy_bytes_needed(std::span<const std::byte> start, std::string_view file);
-
-/// Parses a `.npy` header of version 1.0, 2.0 or 3.0 from the start of a file; bytes after the
-/// header are ignored. `file` is the name for messages. Accepts rank 1 in either order and the
-/// twelve dtypes, little-endian; refuses all else by name with `bad_input`.
-[[nodiscard]] npy_header parse_npy_header(std::span<const std::byte> start, std::string_view file);
-
-/// The 128-byte version 1.0 header of a rank-1 array.
-[[nodiscard]] std::string make_npy_header(polyscan::dtype type, std::uint64_t count);
-
-/// An open file that closes itself; the standard streams are borrowed and stay open.
-class file_descriptor {
-public:
-    file_descriptor() = default;
-    [[nodiscard]] static file_descriptor owning(int number) { return {number, true}; }
-    [[nodiscard]] static file_descriptor borrowing(int number) { return {number, false}; }
-    file_descriptor(file_descriptor&& other) noexcept;
-    file_descriptor& operator=(file_descriptor&& other) noexcept;
-    ~file_descriptor();
-
-    [[nodiscard]] int get() const { return number_; }
-    /// Closes an owned descriptor; returns 0 or the error number, which may be the first word of
-    /// data that did not reach the disk.
-    int close() noexcept;
-
-private:
-    file_descriptor(int number, bool owned) : number_(number), owned_(owned) {}
-    int number_ = -1;
-    bool owned_ = false;
-};
 
 /// Reads one rank-1 array front to back, in pieces of the caller's size. One thread at a time.
 class array_reader {
@@ -178,10 +118,5 @@ private:
     struct state;
     std::unique_ptr<state> state_;
 };
-
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files of all unfinished
-/// writers, then end the program as they would have. A signal that is ignored stays ignored.
-/// SIGXFSZ is ignored, so that a file-size limit is a reported error like a full disk.
-void remove_temporaries_on_signal();
 
 } // namespace polyscan::tool

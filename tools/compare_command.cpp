@@ -9,6 +9,7 @@
 #include "program.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "temporary_file.hpp"
 #include "verbs/verb_comparison.hpp"
 
 #include <polyscan/registry.hpp>

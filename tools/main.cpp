@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // polyscan: scans array files, and compares backends and policies. Exit codes: program.hpp.
-#include "array_file.hpp"
 #include "machine.hpp"
 #include "program.hpp"
 

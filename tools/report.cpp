@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.hpp"
 
-#include "array_file.hpp"
+#include "file.hpp"
 
 #include <fmt/format.h>
 

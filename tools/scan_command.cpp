@@ -7,6 +7,7 @@
 #include "program.hpp"
 #include "progress.hpp"
 #include "scan_stream.hpp"
+#include "temporary_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
