@@ -49,6 +49,7 @@ index_type three_pass_values(index_type tiles) {
     return values;
 }
 
+/// Kernels of one execution-space instance run in order: each pass finds what the one before it wrote.
 template <class Block, class Request, class ExecutionSpace>
 void three_passes(const Request& request, const call<ExecutionSpace>& how, typename Request::accumulator_type* values) {
     using value_type = typename Request::accumulator_type;
