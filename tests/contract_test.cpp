@@ -2,6 +2,8 @@
 /// What a caller may hand in, what is rejected and with which words, and that nothing beyond it is touched.
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <ranges>
 #include <span>
 #include <stdexcept>
@@ -132,6 +134,9 @@ TEST_CASE("rejected: lengths that are negative or missing") {
     CHECK(begins(rejection([&] { (void)counted(values.data(), -1); }), "counted:"));
     CHECK(begins(rejection([&] { (void)counted(values.data(), std::numeric_limits<std::uint64_t>::max()); }),
                  "counted:"));
+    const auto to = [](std::uint64_t end) { return std::views::iota(std::uint64_t{0}, end); };
+    for (const std::uint64_t many : {std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()})
+        CHECK(begins(rejection([&] { inclusive_scan(on, to(many), out); }), "in: the number of elements must be less"));
     CHECK(begins(rejection([&] { inclusive_scan(on, values.data(), out); }), "in: a bare pointer"));
     CHECK(begins(rejection([&] { inclusive_scan(on, static_cast<const int*>(values.data()), out); }),
                  "in: a bare pointer"));
@@ -251,6 +256,33 @@ TEST_CASE("accepted: iterators that compute their elements") {
     inclusive_scan(
         on, std::ranges::subrange(std::make_reverse_iterator(in.end()), std::make_reverse_iterator(in.begin())), out);
     CHECK(out[99] == 200);
+}
+
+TEST_CASE("accepted: proxies, which are never written through") {
+    auto on = ordinary();
+    std::vector<bool> in{true, false, true, false};
+    std::vector<int> out(4, untouched);
+    inclusive_scan(on, in, to_function([&](index_type i, auto value) { out[static_cast<std::size_t>(i)] = value; }),
+                   maximum{});
+    CHECK(out == std::vector<int>{1, 1, 1, 1});
+    CHECK(in == std::vector<bool>{true, false, true, false});
+}
+
+TEST_CASE("accepted: bool, in a backend's memory and as an accumulator") {
+    auto on = ordinary();
+    constexpr int n = 5'000; // several tiles
+    auto in = on.template allocate<bool>(n), out = on.template allocate<bool>(n);
+    for (int i = 0; i < n; ++i) in.data()[i] = i == 3'000;
+    every_grid([&](auto how) {
+        bool any = false;
+        inclusive_scan(on, counted(in.data(), n), out.data(), plus{}, how, total_to{&any});
+        on.synchronize();
+        CHECK((!out.data()[2'999] && out.data()[3'000] && out.data()[n - 1] && any));
+        any = false;
+        reduce(on, counted(in.data(), n), &any, plus{}, how);
+        on.synchronize();
+        CHECK(any);
+    });
 }
 
 TEST_CASE("accepted: an operator with state, as a lambda") {

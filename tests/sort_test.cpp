@@ -413,6 +413,20 @@ TEST_CASE("sort: keys of type bool, and bfloat16") {
     cpu.synchronize();
     CHECK((float(out[0]) == -8 && out[1].bits == 0x8000 && out[2].bits == 0 && float(out[3]) == 2));
 }
+
+TEST_CASE("sort: values that ask for more alignment than the copy of them has") {
+    struct alignas(4096) page {
+        char name;
+    };
+    backend_type& cpu = object(*targets().front());
+    const int keys[] = {2, 1, 2};
+    int keys_out[3];
+    const std::vector<page> values{{'a'}, {'b'}, {'c'}};
+    std::vector<page> out(3);
+    radix_sort_by_key(cpu, keys, values, keys_out, out);
+    cpu.synchronize();
+    CHECK((out[0].name == 'b' && out[1].name == 'a' && out[2].name == 'c'));
+}
 #endif
 
 TEST_CASE("sort: the documentation's examples") {

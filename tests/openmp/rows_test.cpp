@@ -5,6 +5,7 @@
 /// instruction set.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +18,7 @@
 
 #include <polyscan/openmp.hpp>
 #include <polyscan/reference.hpp>
+#include <polyscan/segmented.hpp>
 
 #include "inputs.hpp"
 
@@ -221,4 +223,19 @@ TEST_CASE("minimum and maximum of floating-point numbers") {
     compare_order<float>("float maximum", maximum{});
     compare_order<double>("double minimum", minimum{});
     compare_order<double>("double maximum", maximum{});
+}
+
+TEST_CASE("negative zeros of a long segment") {
+    // Over rows and tiles: a sum of them is one only if nothing was added to them on the way.
+    const auto check = []<class T>(T zero) {
+        const std::vector<T> in(9000, zero);
+        std::vector<T> out(in.size());
+        for (const int threads : {1, 3}) {
+            const openmp::backend cpu(threads);
+            inclusive_segmented_scan(cpu, in, head_flags(std::vector<char>(in.size())), out);
+            CHECK(std::all_of(out.begin(), out.end(), [](T sum) { return std::signbit(sum); }));
+        }
+    };
+    check(-0.0F);
+    check(-0.0);
 }

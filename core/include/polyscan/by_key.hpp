@@ -129,7 +129,7 @@ template <class Named, class Policy, class Backend, class Keys, class Values, cl
 void reduce_runs(Backend& backend, const counted_view<Keys>& keys, const Values& values, const KeysOut& keys_out,
                  index_type keys_room, const Out& out, index_type room, index_type* count, const Operator& op,
                  const Equal& equal, const Transform& transform) {
-    using element = std::decay_t<decltype(transform(values[0]))>;
+    using element = element_of<Values, Transform>;
     static_assert(callable_to_deduce<Named, no_init_t, element, Operator>,
                   "the operator must be callable with two transformed input elements, on a const object, or the "
                   "accumulator type must be named: reduce_by_key<Accumulator>(...)");

@@ -36,6 +36,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -79,6 +80,8 @@ POLYSCAN_FUNCTION constexpr bool less_by_value(const A& a, const B& b) {
 /// Bins over integers.
 template <std::integral Level>
 class exact_bins {
+    static_assert(sizeof(Level) <= sizeof(std::uint64_t), "bounds are integers of 64 bits at most");
+
 public:
     exact_bins(even_bins<Level> of, index_type bins)
         : lower_(of.lower), upper_(of.upper), bins_(static_cast<std::uint64_t>(bins)) {
@@ -317,7 +320,7 @@ void histogram(Backend& backend, In&& in, Counts&& counts, const Bins& bins) {
     const detail::memory to = detail::memory_of("counts", target.begin, target.size);
     const detail::memory from = detail::memory_of("in", source.begin, source.size);
     if constexpr (detail::is_even_bins<Bins>) {
-        using element = std::remove_cvref_t<decltype(source.begin[0])>;
+        using element = std::iter_value_t<std::remove_cv_t<decltype(source.begin)>>;
         const auto checked = detail::bins_over<element>(bins, target.size);
         detail::check_apart({to}, {from, detail::count_of(source)});
         detail::histogram(backend, source, target.begin, target.size, checked);

@@ -248,6 +248,17 @@ struct copy_elements {
 /// `offset` rounded up to where anything may begin.
 constexpr index_type aligned_offset(index_type offset) { return ceil_div(offset, 128) * 128; }
 
+/// What every backend's scratch memory is aligned to.
+inline constexpr std::size_t scratch_alignment = 64;
+/// The bytes of a value that asks for more.
+template <std::size_t size>
+struct alignas(scratch_alignment) opaque_value {
+    std::byte bytes[size];
+};
+/// What a sort moves for a Value.
+template <class Value>
+using moved_value = std::conditional_t<(alignof(Value) > scratch_alignment), opaque_value<sizeof(Value)>, Value>;
+
 /// A pass reads one copy of the elements and writes the other, and the last one writes the output: so an odd number of
 /// passes starts from a copy where the input is the output.
 template <class Backend, class Key, class Value>
@@ -363,8 +374,10 @@ void radix_sort_by_key(Backend& backend, Keys&& keys, Values&& values, KeysOut&&
     detail::check_apart({to}, {apart, from_values, detail::count_of(source)});
     detail::check_apart({to_values}, {from, apart_values, detail::count_of(source)});
     detail::check_apart({to, to_values}, {});
-    detail::sort(backend, detail::sort_request<key_type, value_type>{source.begin, target, source_values, target_values,
-                                                                     source.size, source.count, checked});
+    using moved = detail::moved_value<value_type>;
+    detail::sort(backend, detail::sort_request<key_type, moved>{
+                              source.begin, target, reinterpret_cast<const moved*>(source_values),
+                              reinterpret_cast<moved*>(target_values), source.size, source.count, checked});
 }
 
 } // namespace polyscan

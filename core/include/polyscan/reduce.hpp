@@ -77,7 +77,7 @@ void reduce(Backend& backend, In&& in, Result* result, const Operator& op = {}, 
     const auto& init = detail::find_init(options...);
     auto transform = detail::find_transform(options...);
     using init_type = std::remove_cvref_t<decltype(init)>;
-    using element = std::decay_t<decltype(transform(source.begin[0]))>;
+    using element = detail::element_of<std::remove_cv_t<decltype(source.begin)>, decltype(transform)>;
     static_assert(detail::callable_to_deduce<Accumulator, init_type, element, Operator>,
                   "the operator must be callable with two transformed input elements, on a const object, or the "
                   "accumulator type must be named: reduce<Accumulator>(...)");

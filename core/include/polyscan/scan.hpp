@@ -31,6 +31,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -126,6 +127,19 @@ Accumulator* find_total(const auto& option, const auto&... more) {
         return find_total<Accumulator>(more...);
     }
 }
+
+// A transformed input element, by value. Iterators may return proxies, which refer to the element; kept as
+// accumulators, they would write it.
+template <class Input, class Transform>
+struct transformed {
+    using type = std::decay_t<std::invoke_result_t<const Transform&, std::iter_reference_t<const Input>>>;
+};
+template <class Input>
+struct transformed<Input, no_transform> {
+    using type = std::iter_value_t<Input>;
+};
+template <class Input, class Transform>
+using element_of = typename transformed<Input, Transform>::type;
 
 template <class A, class B>
 struct common_or_first {
@@ -233,7 +247,7 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
                   "the output must be contiguous, writable memory, or polyscan::to_function(f)");
     auto input = read_only(source.begin);
     auto transform = find_transform(options...);
-    using element = std::decay_t<decltype(transform(input[0]))>;
+    using element = element_of<decltype(input), decltype(transform)>;
     using out_element = std::remove_pointer_t<output_iterator>;
     static_assert(callable_to_deduce<Named, Init, element, Operator>,
                   "the operator must be callable with two transformed input elements, on a const object, or the "

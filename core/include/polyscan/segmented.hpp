@@ -195,7 +195,7 @@ void segmented_scan(Backend& backend, const counted_view<Input>& source, const H
     static_assert((0 + ... + int(is_transform_option<Options>)) <= 1, "with_transform is given twice");
     const auto transform = find_transform(options...);
     using transform_type = std::remove_cv_t<decltype(transform)>;
-    using element = std::decay_t<decltype(transform(source.begin[0]))>;
+    using element = element_of<Input, transform_type>;
     using out_element = std::remove_pointer_t<Output>;
     static_assert(callable_to_deduce<Named, Init, element, Operator>,
                   "the operator must be callable with two transformed input elements, on a const object, or the "

@@ -32,14 +32,23 @@ struct counted_view {
     const index_type* count = nullptr;
 };
 
+namespace detail {
+// Not negative, of whatever type sizes have: some views count in 128 bits.
+template <class Size>
+index_type size_of(const Size& size, const char* argument) {
+    if constexpr (sizeof(Size) >= sizeof(index_type))
+        if (size > static_cast<Size>(std::numeric_limits<index_type>::max()))
+            reject(argument, "the number of elements must be less than 2^63");
+    return static_cast<index_type>(size);
+}
+} // namespace detail
+
 /// `n` elements from `first`, which may be a pointer into any memory that the backend can reach, or a random-access
 /// iterator that the backend's device can dereference.
 template <std::random_access_iterator Iterator>
 counted_view<Iterator> counted(Iterator first, std::integral auto n) {
     if (std::cmp_less(n, 0)) reject("counted", "the number of elements must not be negative");
-    if (std::cmp_greater(n, std::numeric_limits<index_type>::max()))
-        reject("counted", "the number of elements must be less than 2^63");
-    return {first, static_cast<index_type>(n)};
+    return {first, detail::size_of(n, "counted")};
 }
 
 /// min(capacity, *count) elements from `first`. `count` is memory of the backend, read when the work runs; it lies
@@ -117,9 +126,9 @@ auto plain(Iterator iterator) {
 
 template <class View>
 auto strided_pointer(const View& view, auto* data, const char* argument) {
-    if (static_cast<index_type>(view.extent(0)) > 1 && static_cast<index_type>(view.stride(0)) != 1)
-        reject(argument, "a rank-1 view must have stride 1");
-    return counted_view<decltype(data)>{data, static_cast<index_type>(view.extent(0))};
+    const index_type size = size_of(view.extent(0), argument);
+    if (size > 1 && static_cast<index_type>(view.stride(0)) != 1) reject(argument, "a rank-1 view must have stride 1");
+    return counted_view<decltype(data)>{data, size};
 }
 
 template <class T>
@@ -145,10 +154,10 @@ auto as_counted(T&& source, const char* argument) {
             "polyscan needs a random-access range with a size, a rank-1 view, or polyscan::counted(iterator, n)");
         if constexpr (std::ranges::contiguous_range<T>) {
             auto* data = std::ranges::data(source);
-            return counted_view<decltype(data)>{data, static_cast<index_type>(std::ranges::size(source))};
+            return counted_view<decltype(data)>{data, size_of(std::ranges::size(source), argument)};
         } else {
             return counted_view<std::ranges::iterator_t<T>>{std::ranges::begin(source),
-                                                            static_cast<index_type>(std::ranges::size(source))};
+                                                            size_of(std::ranges::size(source), argument)};
         }
     }
 }

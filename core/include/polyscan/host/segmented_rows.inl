@@ -33,7 +33,7 @@ POLYSCAN_HOST_INLINE void store(T* to, const vector_of<T>& value) {
 }
 template <class T>
 POLYSCAN_HOST_INLINE vector_of<T> all_lanes(T value) {
-    return {typename vector_of<T>::native{} + value};
+    return {value - typename vector_of<T>::native{}}; // 0 + value would turn -0 into 0
 }
 
 /// op(earlier, later), lane by lane; for operators that take anything.

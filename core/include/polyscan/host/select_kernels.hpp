@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 
@@ -25,7 +26,7 @@ inline constexpr int piece_length =
 
 /// What is selected, of a select_request.
 template <class Request>
-using selected_type = std::remove_cvref_t<decltype(std::declval<const Request&>().in[0])>;
+using selected_type = std::iter_value_t<decltype(Request::in)>;
 
 /// An integer as wide as what a test looks at, if that is a number.
 template <class T>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include <polyscan/backend.hpp>
 #include <polyscan/openmp/grid/domino.hpp>
@@ -109,9 +109,25 @@ public:
 
     void synchronize() const {}
 
+    /// Memory from `allocate`. (Not a std::vector, which has no data() where T is bool.)
     template <class T>
-    std::vector<T> allocate(index_type n) const {
-        return std::vector<T>(static_cast<std::size_t>(n));
+    class buffer {
+    public:
+        T* data() const { return elements_.get(); }
+        index_type size() const { return size_; }
+
+    private:
+        friend basic_backend;
+        explicit buffer(index_type size)
+            : elements_(std::make_unique<T[]>(static_cast<std::size_t>(size))), size_(size) {}
+        std::unique_ptr<T[]> elements_;
+        index_type size_;
+    };
+
+    template <class T>
+    buffer<T> allocate(index_type n) const {
+        if (n < 0) reject("allocate", "the number of elements must not be negative");
+        return buffer<T>(n);
     }
     template <class T>
     void copy_to_device(T* device, const T* host, index_type n) const {

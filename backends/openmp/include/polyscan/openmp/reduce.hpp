@@ -56,13 +56,11 @@ typename Request::accumulator_type grid_reduce(policy<Grid, Block> how, const Re
         for (const std::optional<value_type>& aggregate : aggregates) sum.emplace(combine(request.op, sum, *aggregate));
     } else {
         // The carry of the last tile is init before the scanned aggregates of the others; its own comes last.
-        std::vector<value_type> earlier;
-        earlier.reserve(aggregates.size() - 1);
-        for (std::size_t t = 0; t + 1 < aggregates.size(); ++t) earlier.push_back(*aggregates[t]);
-        if (!earlier.empty()) {
+        value_buffer<value_type> earlier(cut.tiles - 1); // a std::vector of bools has no data()
+        if (cut.tiles > 1) {
+            earlier.fill(cut.tiles - 1, [&](index_type t) { return *aggregates[static_cast<std::size_t>(t)]; });
             using inner = scan_request<value_type, const value_type*, value_type*, typename Request::operator_type>;
-            const inner above{earlier.data(),       nullptr, static_cast<index_type>(earlier.size()),
-                              request.op,           {},      std::nullopt,
+            const inner above{earlier.data(),       nullptr, earlier.size(), request.op, {}, std::nullopt,
                               scan_kind::inclusive, nullptr};
             sum.emplace(combine(request.op, sum, grid_reduce(how, above, team, threads)));
         }

@@ -28,15 +28,14 @@ void grid_scan(policy<grid::three_pass, Block> how, const Request& request, cons
     });
 
     // Pass 2: scan of the aggregates.
-    std::vector<value_type> earlier;
-    earlier.reserve(aggregates.size());
-    for (const auto& aggregate : aggregates) earlier.push_back(*aggregate);
-    if (!earlier.empty()) {
+    value_buffer<value_type> earlier(cut.tiles - 1); // a std::vector of bools has no data()
+    if (cut.tiles > 1) {
+        earlier.fill(cut.tiles - 1, [&](index_type t) { return *aggregates[static_cast<std::size_t>(t)]; });
         using inner = scan_request<value_type, const value_type*, value_type*, typename Request::operator_type>;
         grid_scan(how,
                   inner{earlier.data(),
                         earlier.data(),
-                        static_cast<index_type>(earlier.size()),
+                        earlier.size(),
                         request.op,
                         {},
                         std::nullopt,
@@ -47,8 +46,7 @@ void grid_scan(policy<grid::three_pass, Block> how, const Request& request, cons
 
     // Pass 3: scan again and combine.
     const auto carry_of = [&](index_type t) {
-        return t == 0 ? request.init
-                      : std::optional(combine(request.op, request.init, earlier[static_cast<std::size_t>(t - 1)]));
+        return t == 0 ? request.init : std::optional(combine(request.op, request.init, earlier.data()[t - 1]));
     };
     // The last output of tile t - 1. It differs in association from the carry of tile t, which comes from the scan of
     // the aggregates.
