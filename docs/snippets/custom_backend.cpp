@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A backend of one's own: the last step of docs/tutorial.md.
 #include <algorithm>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -103,12 +105,20 @@ public:
     }
 
 private:
-    // Even tiles here, odd ones there; joining makes their writes visible.
+    // Even tiles here, odd ones there; joining makes their writes visible. What an operator throws there is thrown
+    // here: an exception that leaves a thread ends the program.
     static void on_both(polyscan::index_type tiles, const auto& work) {
+        std::exception_ptr thrown;
         std::jthread other([&] {
-            for (polyscan::index_type k = 1; k < tiles; k += 2) work(k);
+            try {
+                for (polyscan::index_type k = 1; k < tiles; k += 2) work(k);
+            } catch (...) {
+                thrown = std::current_exception();
+            }
         });
-        for (polyscan::index_type k = 0; k < tiles; k += 2) work(k);
+        for (polyscan::index_type k = 0; k < tiles; k += 2) work(k); // if this throws, `other` is joined, too
+        other.join();
+        if (thrown) std::rethrow_exception(thrown);
     }
 };
 static_assert(polyscan::backend<backend>);
@@ -137,5 +147,18 @@ int main() {
         polyscan::exclusive_scan(theirs, polyscan::counted(in.data(), n), b, 0.5F, polyscan::plus{}, how{},
                                  polyscan::total_to{&total_b});
         expect(a == b && total_a == total_b, "exclusive, init and total agree");
+    }
+    for (const std::size_t bad : {std::size_t{0}, std::size_t{4096}}) { // in a tile here, and in one there
+        const auto checked = [&](float earlier, float later) {
+            if (earlier == in[bad] || later == in[bad]) throw std::runtime_error("not this one");
+            return earlier + later;
+        };
+        bool caught = false;
+        try {
+            polyscan::inclusive_scan(mine, in, a, checked, how{});
+        } catch (const std::runtime_error&) {
+            caught = true;
+        }
+        expect(caught, "what the operator throws reaches the caller");
     }
 }
