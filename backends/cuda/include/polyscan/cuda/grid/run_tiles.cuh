@@ -21,7 +21,6 @@
 #include <polyscan/by_key.hpp>
 #include <polyscan/cuda/grid/segmented_rows.cuh>
 #include <polyscan/cuda/grid/tile_pass.cuh>
-#include <polyscan/cuda/launch.cuh>
 #include <polyscan/cuda/published.cuh>
 #include <polyscan/cuda/tickets.cuh>
 #include <polyscan/cuda/tuning.hpp>
@@ -201,7 +200,10 @@ struct runs_shape {
 
 template <class Work>
 class runs_reduction {
+public:
     using shape = runs_shape<Work>;
+
+private:
     using A = typename shape::A;
     using Key = typename shape::Key;
     using stage_type = typename shape::stage;
@@ -461,32 +463,15 @@ private:
     typename shape::cells_type cells_;
 };
 
-template <class Work>
-__global__ void __launch_bounds__(runs_shape<Work>::threads, walking_blocks<runs_shape<Work>>)
-    reduce_runs_by_key(const __grid_constant__ Work work, const ticket_counter counter) {
-    walk_tiles<runs_reduction<Work>>(work, counter);
-}
-
 /// Reductions by key of numbers, with any operator, and run-length encoding.
 template <class Request>
-inline constexpr bool has_run_tiles = [] {
-    using parts = detail::runs_request<Request>;
-    if constexpr (parts::is_known)
-        return fits_a_block<runs_shape<typename parts::work>>;
-    else
-        return false;
-}();
+inline constexpr bool has_run_tiles = can_walk<detail::runs_request<Request>, runs_reduction>;
 
 template <class Request>
     requires has_run_tiles<Request>
 void run(policy<grid::prefix_server, block::warp_shuffle>, const Request& request, launcher& on) {
-    using parts = detail::runs_request<Request>;
-    using shape = runs_shape<typename parts::work>;
     if (request.total != nullptr) reject("total", "a reduction by key has none");
-    const index_type tiles = shape::tiles(request.size);
-    on.launch_resident(reduce_runs_by_key<typename parts::work>, blocks_to_walk(tiles), shape::threads,
-                       shared_bytes<typename shape::shared>, parts::make(request),
-                       on.counter<typename shape::carry_type>(2 * tiles));
+    launch_walk<detail::runs_request<Request>, runs_reduction>(request, on);
 }
 
 } // namespace polyscan::cuda

@@ -13,6 +13,7 @@
 #include <polyscan/cuda/arch.cuh>
 #include <polyscan/cuda/grid/carry_server.cuh>
 #include <polyscan/cuda/grid/tile_pass.cuh>
+#include <polyscan/cuda/launch.cuh>
 #include <polyscan/cuda/request.cuh>
 #include <polyscan/cuda/tickets.cuh>
 #include <polyscan/cuda/tuning.hpp>
@@ -463,18 +464,18 @@ __device__ void walk_tiles(const Work& work, const ticket_counter& counter) {
         if (shared.start.serves && gridDim.x == 1) shared.start.first = counter.draw();
     }
     __syncthreads(); // read after write: everybody, the server's warps included, reads the ticket
-    Walk walk(work, counter, shared);
+    Walk here(work, counter, shared);
     const bool serves = shared.start.serves;
     bool serves_only = serves && gridDim.x > 1;
 #pragma unroll 1
     for (;;) {
         const int of = serves_only ? tuning::server_warps : 1, me = group::warp() - (serves_only ? 0 : group::warps);
         if (serves && me >= 0 && me < of) {
-            walk.serve(me, of);
+            here.serve(me, of);
         } else if (!serves_only && me < 0) {
-            walk.scan_tiles();
+            here.scan_tiles();
         } else if (serves_only && me == of && group::lane() == 0) {
-            if (!all_tickets_drawn(counter, walk.tiles())) shared.served.leave_off();
+            if (!all_tickets_drawn(counter, here.tiles())) shared.served.leave_off();
         }
         if (!serves_only) break;
         __syncthreads(); // read after write: whether the serving warps have left off, and where
@@ -486,6 +487,31 @@ __device__ void walk_tiles(const Work& work, const ticket_counter& counter) {
     // Retiring clears the cells when epochs wrap: then it waits for everybody who uses them.
     if (ticket_counter::wraps(shared.start.first.epoch)) __syncthreads();
     if (group::is_leader()) counter.retire(shared.start.first.epoch);
+}
+
+template <class Walk, class Work>
+__global__ void __launch_bounds__(Walk::shape::threads, walking_blocks<typename Walk::shape>)
+    walk(const __grid_constant__ Work work, const ticket_counter counter) {
+    walk_tiles<Walk>(work, counter);
+}
+
+/// Whether blocks walk over the tiles of a request, `Parts` being what it comes apart into.
+template <class Parts, template <class> class Walk>
+inline constexpr bool can_walk = [] {
+    if constexpr (Parts::is_known)
+        return fits_a_block<typename Walk<typename Parts::work>::shape>;
+    else
+        return false;
+}();
+
+template <class Parts, template <class> class Walk, class Request>
+void launch_walk(const Request& request, launcher& on) {
+    using work = typename Parts::work;
+    using shape = typename Walk<work>::shape;
+    const index_type tiles = shape::tiles(request.size);
+    on.launch_resident(walk<Walk<work>, work>, blocks_to_walk(tiles), shape::threads,
+                       shared_bytes<typename shape::shared>, Parts::make(request),
+                       on.counter<typename shape::carry_type>(2 * tiles));
 }
 
 } // namespace polyscan::cuda

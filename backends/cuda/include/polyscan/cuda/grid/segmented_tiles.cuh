@@ -28,7 +28,6 @@
 
 #include <polyscan/cuda/grid/segmented_rows.cuh>
 #include <polyscan/cuda/grid/tile_pass.cuh>
-#include <polyscan/cuda/launch.cuh>
 #include <polyscan/cuda/published.cuh>
 #include <polyscan/cuda/request.cuh>
 #include <polyscan/cuda/tickets.cuh>
@@ -120,6 +119,7 @@ struct segmented_cells {
 template <class Work>
 struct segmented_shape {
     using A = typename Work::value_type;
+    using carry_type = A;
     static constexpr tile_shape tree = shape_for<block::warp_shuffle, segmented<A>>;
     static constexpr int rows = static_cast<int>(tree.threads);
     static constexpr int row = static_cast<int>(tree.run);
@@ -181,7 +181,10 @@ struct segmented_shape {
 
 template <class Work>
 class segmented_scan {
+public:
     using shape = segmented_shape<Work>;
+
+private:
     using A = typename shape::A;
     using stage_type = typename shape::stage;
     static constexpr int run = shape::run, steps = shape::steps, step = shape::step, row_lanes = shape::lanes;
@@ -411,32 +414,15 @@ private:
     int in_last_; ///< elements of the last tile
 };
 
-template <class Work>
-__global__ void __launch_bounds__(segmented_shape<Work>::threads, walking_blocks<segmented_shape<Work>>)
-    scan_segments(const __grid_constant__ Work work, const ticket_counter counter) {
-    walk_tiles<segmented_scan<Work>>(work, counter);
-}
-
 /// Segmented scans and scans by key of numbers, with any operator.
 template <class Request>
-inline constexpr bool has_segmented_tiles = [] {
-    using parts = detail::segmented_request<Request>;
-    if constexpr (parts::is_known)
-        return fits_a_block<segmented_shape<typename parts::work>>;
-    else
-        return false;
-}();
+inline constexpr bool has_segmented_tiles = can_walk<detail::segmented_request<Request>, segmented_scan>;
 
 template <class Request>
     requires has_segmented_tiles<Request>
 void run(policy<grid::prefix_server, block::warp_shuffle>, const Request& request, launcher& on) {
-    using parts = detail::segmented_request<Request>;
-    using shape = segmented_shape<typename parts::work>;
     if (request.total != nullptr) reject("total", "a segmented scan has none");
-    const index_type tiles = shape::tiles(request.size);
-    on.launch_resident(scan_segments<typename parts::work>, blocks_to_walk(tiles), shape::threads,
-                       shared_bytes<typename shape::shared>, parts::make(request),
-                       on.counter<typename parts::value_type>(2 * tiles));
+    launch_walk<detail::segmented_request<Request>, segmented_scan>(request, on);
 }
 
 } // namespace polyscan::cuda
