@@ -31,6 +31,9 @@
 ///
 /// A sort needs a second copy of keys and values, in memory that belongs to the backend object and stays with it
 /// (backend.hpp, `scratch`). std::invalid_argument for a broken contract, before anything is written.
+///
+/// By counts, their scan and a move for each digit: M. Zagha, G. Blelloch, "Radix sort for vector multiprocessors"
+/// (1991).
 #pragma once
 
 #include <algorithm>

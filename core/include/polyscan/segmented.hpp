@@ -29,6 +29,8 @@
 /// every backend. The tile shape is that of the pair.
 ///
 /// In place is allowed: `out` may be `in` if their elements have the same size. Any other overlap is rejected.
+///
+/// J. Schwartz: "Ultracomputers" (1980); G. Blelloch: "Prefix sums and their applications" (1990).
 #pragma once
 
 #include <cstdint>

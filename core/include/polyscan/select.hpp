@@ -30,6 +30,8 @@
 /// that other threads have yet to read. (Behind a pointer only the first
 /// element is checked, and for partition, which fills it, all of them.) Empty input: `count` receives 0. Policies
 /// differ in speed only.
+///
+/// As a scan of flags: G. Blelloch, "Prefix sums and their applications" (1990).
 #pragma once
 
 #include <type_traits>
