@@ -23,9 +23,9 @@
 /// reduce_by_key writes the first key and the fold of each run, run after run; `count`, memory of the backend or null,
 /// receives the number of runs. Bits: those of the policy's scan of the pairs {heads so far, value} (`run_value`,
 /// `run_operator`). The outputs have room for all of the input, or are pointers, of which only as many elements are
-/// written as there are runs. Nothing that is written may overlap anything that is read (behind a pointer, only
-/// the first element is checked). The keys say how many elements
-/// there are, and `in` has as many. Empty input: `count` receives 0.
+/// written as there are runs. Nothing that is written may overlap anything that is read (behind a pointer, only the
+/// first element is checked). The keys say how many elements there are, and `in` has as many. Empty input: `count`
+/// receives 0.
 #pragma once
 
 #include <optional>

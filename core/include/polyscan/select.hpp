@@ -27,9 +27,8 @@
 ///
 /// Input and output: see view.hpp. The output has room for all of the input, or is a pointer, of which only what is
 /// selected is written. Nothing of what is written may overlap anything that is read: in place would overwrite elements
-/// that other threads have yet to read. (Behind a pointer only the first
-/// element is checked, and for partition, which fills it, all of them.) Empty input: `count` receives 0. Policies
-/// differ in speed only.
+/// that other threads have yet to read. (Behind a pointer only the first element is checked, and for partition, which
+/// fills it, all of them.) Empty input: `count` receives 0. Policies differ in speed only.
 ///
 /// As a scan of flags: G. Blelloch, "Prefix sums and their applications" (1990).
 #pragma once

@@ -64,8 +64,8 @@ counted_view<Iterator> counted(Iterator first, std::integral auto capacity, cons
 
 /// Output by function: f(i, value) is called once for every output i, in any order and perhaps at once, where the
 /// backend runs. It must not read what another call of it writes.
-///     polyscan::inclusive_scan(cpu, in, polyscan::to_function([=](polyscan::index_type i, int v) { out[n - 1 - i] = v;
-///     }));
+///     const auto backwards = [=](polyscan::index_type i, int v) { out[n - 1 - i] = v; };
+///     polyscan::inclusive_scan(cpu, in, polyscan::to_function(backwards));
 template <class Function>
 function_output<Function> to_function(Function function) {
     return {std::move(function)};
