@@ -717,10 +717,12 @@ TEST_CASE("a full disk is an error that names the file") {
 TEST_CASE("an interrupt removes temporary files, and the exit tells of it") {
     const scratch folder;
     put_file(folder / "out.npy", "old");
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGABRT, SIGXCPU, SIGUSR1}) {
         const pid_t child = ::fork();
         REQUIRE(child >= 0);
         if (child == 0) {
+            const rlimit no_core{};
+            ::setrlimit(RLIMIT_CORE, &no_core);
             ::signal(number, SIG_DFL);
             remove_temporaries_on_signal();
             array_writer first(folder / "out.npy", dtype::int64);

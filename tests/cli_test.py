@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pty
+import resource
 import signal
 import struct
 import subprocess
@@ -107,7 +108,8 @@ class Arguments(Case):
             (["scan", *base, "--init", "1.5"], ["--init", "1.5", "int32"]),
             (["scan", *base, "--init", "2147483648"], ["--init", "int32"]),
             (["scan", *base, "--init", "1 "], ["--init"]),
-            (["scan", *base, "--init", ""], ["--init", "int32"]),
+            (["scan", *base, "--init", ""], ["--init", "empty"]),
+            (["scan", *base, "--output-dtype", ""], ["--output-dtype", "empty"]),
             (["scan", *base, "--accumulate", "float32", "--init", "1e39"], ["--init", "float32"]),
             (["scan", *base, "--accumulate", "float16"], ["--accumulate", "float16"]),
             (["scan", *base, "--accumulate", "float32", "--op", "bit_or"], ["--op", "bit_or", "float32"]),
@@ -121,7 +123,11 @@ class Arguments(Case):
             (["scan", *base, "--chunk", "1T"], ["--chunk", "1T"]),
             (["scan", *base, "--chunk", "2^64"], ["--chunk", "too large"]),
             (["scan", *base, "--output-format", "csv"], ["--output-format", "csv"]),
-            (["compare", "--size", "0"], ["--size"]),
+            (["compare", "--size", "0"], ["--size:"]),
+            (["compare", "--sizes", "4,0"], ["--sizes:"]),
+            (["compare", "--size", ""], ["--size:", "empty"]),
+            (["compare", "--size", "8", "--seed", "-1"], ["--seed:"]),
+            (["compare", "--size", "8", "--seed", "18446744073709551616"], ["--seed:", "too large"]),
             (["compare", "--size", "2^50"], ["--size", "memory"]),
             (["compare", "--size", "99999999999999999999"], ["--size", "too large"]),
             (["compare", "--size", "8", "--sizes", "8"], ["--size"]),
@@ -312,7 +318,7 @@ class Files(Case):
 
     def test_interrupt_leaves_nothing(self):
         out = self.file("out.npy", b"as it was")
-        for number in [signal.SIGINT, signal.SIGTERM]:
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT]:
             child = subprocess.Popen(
                 [
                     FAULTY,
@@ -330,6 +336,7 @@ class Files(Case):
                 ],
                 stdin=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
             )
             child.stdin.write(bytes(1 << 22))
             child.stdin.flush()
@@ -534,6 +541,26 @@ class Comparison(Case):
         self.assert_good(result)
         rows = json.loads(result.stdout)["rows"]
         self.assertEqual(sorted({row["n"] for row in rows}), [8, 16, 32, 100])
+
+    def test_json_goes_where_links_lead_and_never_into_the_input(self):
+        base = ["compare", "--repetitions", 1, "--backends", "right", "--policies", "default"]
+        link = self.folder / "link.json"
+        link.symlink_to("record.json")  # which is not there yet
+        self.assert_good(self.run_program(*base, "--size", 8, "--json", link))
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(json.loads((self.folder / "record.json").read_text())["schema"], 1)
+        content = npy(data=ints(1, 2, 3))
+        path = self.file("a.npy", content)
+        with path.open("ab") as output:
+            result = subprocess.run(
+                [FAULTY, *map(str, base), "--input", path, "--json", "-"],
+                stdout=output,
+                stderr=subprocess.PIPE,
+                timeout=300,
+            )
+        self.assertEqual(result.returncode, BAD_INPUT)
+        self.assertIn("the output is the input", result.stderr.decode())
+        self.assertEqual(path.read_bytes(), content)
 
     def test_input_file(self):
         path = self.file("a.npy", npy(shape="(5,)", data=ints(1, 2, 3, 4, 5)))

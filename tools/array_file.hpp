@@ -4,8 +4,6 @@
 /// Nothing read from a file is believed before it has been checked: a header (npy_header.hpp) first, and the size it
 /// announces is compared with the file's before the first element is delivered. No buffer here ever has a size that a
 /// file chose, save the bounded header itself.
-///
-/// Outputs appear whole or not at all: they are written beside the target and renamed over it.
 #pragma once
 
 #include "file.hpp"
@@ -86,15 +84,7 @@ struct writer_options {
     std::vector<file_identity> inputs{};
 };
 
-/// Writes one rank-1 array front to back. One thread at a time. Unbuffered: pass large pieces.
-///
-/// - A new or regular target: the data go to `.polyscan-<random>.tmp` in the target's folder, which
-///   `finish()` renames over the target. Until then the target is as it was; without `finish()` the
-///   destructor removes the temporary file. A new file gets the umask's mode, a replaced one keeps
-///   its mode (not its owner).
-/// - A symbolic link is followed: the file that it leads to is replaced (or made), the link stays.
-/// - A pipe or character device (`/dev/null`) is written directly; so is "-", standard output.
-/// - Folders, block devices, files without write permission and `options.inputs` are refused.
+/// Writes one rank-1 array front to back, to an `output_file`. One thread at a time. Unbuffered: pass large pieces.
 class array_writer {
 public:
     /// Throws `bad_input`. With a count, room on the disk is reserved at once where the file

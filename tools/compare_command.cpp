@@ -6,6 +6,7 @@
 #include "machine.hpp"
 #include "names.hpp"
 #include "options.hpp"
+#include "output_file.hpp"
 #include "program.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -20,11 +21,14 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
-#include <system_error>
+#include <optional>
+#include <span>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace polyscan::tool {
 
@@ -38,7 +42,7 @@ struct compare_options {
     std::string size;
     std::string sizes;
     std::string dtype_name;
-    std::uint64_t seed = 1;
+    std::string seed = "1";
     std::vector<std::string> backends;
     std::vector<std::string> policies;
     std::string verb = "scan";
@@ -115,6 +119,7 @@ public:
         job_.peers = given.peers;
         job_.threads = given.threads;
         job_.repetitions = given.repetitions;
+        seed_ = parse_count("--seed", given.seed);
         if (given.verb != "scan") settle_verb();
         if (!given.dtype_name.empty()) raw_ = parse_dtype("--dtype", given.dtype_name);
         if (!given.input.empty() && !(given.size.empty() && given.sizes.empty()))
@@ -126,20 +131,16 @@ public:
                 counts_ = {parse_count("--size", given.size)};
             else
                 counts_ = parse_counts("--sizes", given.sizes.empty() ? default_sizes : given.sizes);
+            const char* const argument = given.size.empty() ? "--sizes" : "--size";
             for (const std::uint64_t count : counts_) {
-                if (count == 0) throw usage_error("--size", "there must be at least one element");
-                require_memory("--size", count, job_.type);
+                if (count == 0) throw usage_error(argument, "there must be at least one element");
+                require_memory(argument, count, job_.type);
             }
             require_operator(job_.op, job_.type);
         }
         backends_ = choose_backends("--backends", given.backends, given.threads);
-        if (!given.json.empty()) {
-            std::error_code none; // of a file that is not there, or a pipe: neither is the other's
-            if (!given.input.empty() &&
-                std::filesystem::equivalent(given.input == "-" ? "/dev/stdin" : given.input, given.json, none))
-                throw bad_input(given.json, "is the input file: choose another name");
-            require_writable(given.json);
-        }
+        // Opened now: better a refusal before a long run than after it.
+        if (!given.json.empty()) json_.emplace(given.json, input_files());
     }
 
     exit_code run() {
@@ -154,7 +155,7 @@ public:
             for (const std::uint64_t count : counts_) {
                 job_.size = static_cast<std::size_t>(count);
                 buffer data(job_.size * size_of(job_.type));
-                generate(job_.op, job_.type, given_.seed, data.data(), job_.size);
+                generate(job_.op, job_.type, seed_, data.data(), job_.size);
                 compare_on(data, done / total, cost_of(count) / total);
                 done += cost_of(count);
             }
@@ -165,6 +166,14 @@ public:
     }
 
 private:
+    std::vector<file_identity> input_files() const {
+        struct stat status{};
+        const bool is_there = given_.input == "-" ? ::fstat(STDIN_FILENO, &status) == 0
+                                                  : !given_.input.empty() && ::stat(given_.input.c_str(), &status) == 0;
+        if (!is_there) return {};
+        return {identity_of(status)};
+    }
+
     void settle_verb() {
         parse_verb("--verb", given_.verb);
         if (!given_.input.empty())
@@ -226,7 +235,9 @@ private:
             probe();
             record["machine"] = machine_record(probes_);
             record["rows"] = rows_;
-            write_text(given_.json, record.dump(2) + "\n");
+            const std::string text = record.dump(2) + "\n";
+            json_->write(std::as_bytes(std::span{text}));
+            json_->finish();
         }
         if (given_.json == "-") return;
         fmt::print(
@@ -244,8 +255,10 @@ private:
     comparison_job job_;
     std::optional<dtype> raw_;
     std::vector<std::uint64_t> counts_;
+    std::uint64_t seed_ = 1;
     std::vector<chosen_backend> backends_;
     progress_line progress_;
+    std::optional<output_file> json_;
     nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
     std::string failure_;
     int matches_ = 0;

@@ -37,6 +37,15 @@ void occupy_standard_streams() {
             static_cast<void>(::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
+// An empty value, of a variable that is not set, is not an option left out.
+void refuse_empty_values(CLI::App& program) {
+    for (CLI::App* command : program.get_subcommands({}))
+        for (CLI::Option* option : command->get_options())
+            if (option->get_items_expected_max() > 0)
+                option->check(
+                    [](const std::string& value) { return value.empty() ? "must not be empty" : std::string(); });
+}
+
 exit_code run(int argc, char** argv) {
     CLI::App program("Parallel scans (prefix sums) of array files, and a comparison of the ways to compute them.",
                      "polyscan");
@@ -52,6 +61,7 @@ exit_code run(int argc, char** argv) {
     polyscan::tool::add_info_command(program, result);
     polyscan::tool::add_completion_command(program);
     polyscan::tool::add_man_command(program);
+    refuse_empty_values(program);
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -83,7 +83,7 @@ temporary_file::temporary_file(const std::filesystem::path& target, mode_t mode,
         // other order would leave the file behind.
         slot_ = list_temporary(path_);
         if (slot_ == nullptr) {
-            throw std::logic_error("array_writer: too many outputs are open at once");
+            throw std::logic_error("temporary_file: too many outputs are open at once");
         }
         const int number = open_retrying(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
         if (number >= 0) {
@@ -116,20 +116,23 @@ int temporary_file::rename_to(const std::filesystem::path& target) {
 }
 
 void remove_temporaries_on_signal() {
-    for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    // All that end a program unless it asks for them, but for those of timers that it would have to start.
+    constexpr std::array ending{SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGABRT, SIGBUS, SIGFPE,
+                                SIGSEGV, SIGPIPE, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
+    struct sigaction action{};
+    action.sa_handler = remove_temporaries;
+    // The others are held back meanwhile: a second Ctrl-C must not cut the removal short.
+    ::sigemptyset(&action.sa_mask);
+    for (const int held : ending) {
+        ::sigaddset(&action.sa_mask, held);
+    }
+    for (const int signal_number : ending) {
         struct sigaction current{};
-        // What was started with a signal ignored (nohup, a background job) must go on ignoring it.
-        if (::sigaction(signal_number, nullptr, &current) != 0 || current.sa_handler == SIG_IGN) {
-            continue;
+        // What was started with a signal ignored (nohup, a background job) must go on ignoring it, and what somebody
+        // handles is his.
+        if (::sigaction(signal_number, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
+            (void)::sigaction(signal_number, &action, nullptr);
         }
-        struct sigaction action{};
-        action.sa_handler = remove_temporaries;
-        // All four are held back meanwhile: a second Ctrl-C must not cut the removal short.
-        ::sigemptyset(&action.sa_mask);
-        for (const int held : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
-            ::sigaddset(&action.sa_mask, held);
-        }
-        (void)::sigaction(signal_number, &action, nullptr);
     }
     struct sigaction ignore{};
     ignore.sa_handler = SIG_IGN;

@@ -32,8 +32,8 @@ private:
     file_descriptor file_;
 };
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove the temporary files of all unfinished
-/// writers, then end the program as they would have. A signal that is ignored stays ignored.
+/// From now on signals that end the program (SIGINT, SIGTERM, SIGQUIT, SIGPIPE and their like) remove the
+/// temporary files first. A signal that is ignored stays ignored.
 /// SIGXFSZ is ignored, so that a file-size limit is a reported error like a full disk.
 void remove_temporaries_on_signal();
 
