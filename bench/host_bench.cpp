@@ -9,9 +9,11 @@
 /// parallel region took: some machines change between states by themselves, and only ratios within one state mean
 /// anything (docs/benchmarks.md).
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -20,6 +22,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <omp.h>
@@ -449,6 +452,19 @@ void report(const std::vector<row>& rows, index_type n, std::FILE* json, bool& f
     std::fflush(stdout);
 }
 
+[[noreturn]] void refuse(const char* what, const char* rule) {
+    std::fprintf(stderr, "host_bench: %s: %s\n", what, rule);
+    std::exit(2);
+}
+
+int number(const char* option, std::string_view text, int least, int most) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+        refuse(option, ("takes numbers from " + std::to_string(least) + " to " + std::to_string(most)).c_str());
+    return value;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -459,24 +475,25 @@ int main(int argc, char** argv) {
             wanted.small = true;
         } else if (i + 1 < argc && option == "--sizes") {
             wanted.sizes.clear();
-            for (char* at = argv[++i]; *at != '\0';) {
-                wanted.sizes.push_back(static_cast<int>(std::strtol(at, &at, 10)));
-                if (*at == ',') ++at;
+            for (std::string_view left = argv[++i]; !left.empty();) {
+                const std::string_view item = left.substr(0, left.find(','));
+                wanted.sizes.push_back(number("--sizes", item, 0, 40)); // powers of two
+                left.remove_prefix(std::min(left.size(), item.size() + 1));
             }
         } else if (i + 1 < argc && option == "--only") {
             wanted.only = argv[++i];
         } else if (i + 1 < argc && option == "--repetitions") {
-            wanted.repetitions = std::atoi(argv[++i]);
+            wanted.repetitions = number("--repetitions", argv[++i], 1, 10000);
         } else if (i + 1 < argc && option == "--threads") {
-            wanted.threads = std::atoi(argv[++i]);
+            wanted.threads = number("--threads", argv[++i], 1, 4096);
         } else if (i + 1 < argc && option == "--json") {
             wanted.json = argv[++i];
         } else {
-            std::fprintf(stderr, "host_bench: unknown option %s\n", argv[i]);
-            return 2;
+            refuse(argv[i], "unknown, or without its value");
         }
     }
     std::FILE* const json = wanted.json == nullptr ? nullptr : std::fopen(wanted.json, "w");
+    if (wanted.json != nullptr && json == nullptr) refuse(wanted.json, "cannot be written");
     bool first = true;
     if (json != nullptr) std::fprintf(json, "{\"schema\": 1, \"threads\": %d, \"rows\": [", wanted.threads);
     if (wanted.small) {
@@ -493,7 +510,8 @@ int main(int argc, char** argv) {
     }
     if (json != nullptr) {
         std::fprintf(json, "\n]}\n");
-        std::fclose(json);
+        const bool is_written = std::ferror(json) == 0;
+        if (std::fclose(json) != 0 || !is_written) refuse(wanted.json, "cannot be written");
     }
     return 0;
 }

@@ -536,6 +536,7 @@ parse() {
         esac
         shift
     done
+    wanted=${wanted// /}
     local backend
     for backend in ${wanted//,/ }; do
         [[ " $all_backends " == *" $backend "* ]] || fail "there is no backend '$backend' (there are: $all_backends)"
