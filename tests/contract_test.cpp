@@ -137,6 +137,11 @@ TEST_CASE("rejected: lengths that are negative or missing") {
     const auto to = [](std::uint64_t end) { return std::views::iota(std::uint64_t{0}, end); };
     for (const std::uint64_t many : {std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()})
         CHECK(begins(rejection([&] { inclusive_scan(on, to(many), out); }), "in: the number of elements must be less"));
+    // 2^64 bytes: more than there is beside each other.
+    CHECK(begins(rejection([&] { inclusive_scan(on, counted(values.data(), index_type{1} << 62), out.data()); }),
+                 "out: overlaps"));
+    CHECK(begins(rejection([&] { radix_sort(on, counted(values.data(), index_type{1} << 62), out.data()); }),
+                 "out: overlaps"));
     CHECK(begins(rejection([&] { inclusive_scan(on, values.data(), out); }), "in: a bare pointer"));
     CHECK(begins(rejection([&] { inclusive_scan(on, static_cast<const int*>(values.data()), out); }),
                  "in: a bare pointer"));

@@ -93,7 +93,7 @@ template <class Iterator>
 memory memory_of(const char* argument, const Iterator& first, index_type size) {
     if constexpr (std::is_pointer_v<Iterator>) {
         if (first == nullptr && size > 0) reject(argument, "is null although it has elements");
-        return {argument, first, static_cast<std::uint64_t>(size) * sizeof(*first)};
+        return {argument, first, bytes_of<std::iter_value_t<Iterator>>(size)};
     } else {
         return {argument};
     }

@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -183,6 +184,14 @@ constexpr void require_accumulator() {
                   "input elements must convert to the accumulator type");
 }
 
+// Of elements that are said to be somewhere. Where that is more than memory has, all of it: such a call overlaps.
+template <class T>
+constexpr std::uint64_t bytes_of(index_type size) {
+    constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+    const auto elements = static_cast<std::uint64_t>(size);
+    return elements > all / sizeof(T) ? all : elements * sizeof(T);
+}
+
 // Byte ranges [a, a + a_bytes) and [b, b + b_bytes) share a byte.
 inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
     const auto x = reinterpret_cast<std::uintptr_t>(a);
@@ -197,8 +206,7 @@ void check_memory(Input input, const function_output<Function>&, index_type size
     if constexpr (std::is_pointer_v<Input>) {
         using in_element = std::remove_pointer_t<Input>;
         if (input == nullptr) reject("in", "is null although it has elements");
-        if (total != nullptr &&
-            overlap(input, static_cast<std::uint64_t>(size) * sizeof(in_element), total, sizeof(Accumulator)))
+        if (total != nullptr && overlap(input, bytes_of<in_element>(size), total, sizeof(Accumulator)))
             reject("total", "lies inside the input");
     }
 }
@@ -207,7 +215,6 @@ template <class Input, class Out, class Accumulator>
 void check_memory(Input input, Out* output, index_type size, Accumulator* total) {
     if (size == 0) return;
     using out_element = Out;
-    const auto elements = static_cast<std::uint64_t>(size);
     if (output == nullptr) reject("out", "is null although the input has elements");
     if constexpr (std::is_pointer_v<Input>) {
         using in_element = std::remove_pointer_t<Input>;
@@ -215,12 +222,12 @@ void check_memory(Input input, Out* output, index_type size, Accumulator* total)
         const bool in_place = static_cast<const void*>(input) == static_cast<const void*>(output);
         if (in_place && sizeof(in_element) != sizeof(out_element))
             reject("out", "in place needs input and output elements of the same size");
-        if (!in_place && overlap(input, elements * sizeof(in_element), output, elements * sizeof(out_element)))
+        if (!in_place && overlap(input, bytes_of<in_element>(size), output, bytes_of<out_element>(size)))
             reject("out", "overlaps the input; it must start at the same address or share no byte with it");
-        if (total != nullptr && overlap(input, elements * sizeof(in_element), total, sizeof(Accumulator)))
+        if (total != nullptr && overlap(input, bytes_of<in_element>(size), total, sizeof(Accumulator)))
             reject("total", "lies inside the input");
     }
-    if (total != nullptr && overlap(output, elements * sizeof(out_element), total, sizeof(Accumulator)))
+    if (total != nullptr && overlap(output, bytes_of<out_element>(size), total, sizeof(Accumulator)))
         reject("total", "lies inside the output");
 }
 
@@ -279,8 +286,7 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
     check_memory(input, target.begin, source.size, total);
     if constexpr (!is_function_output<output_iterator>)
         if (source.count != nullptr &&
-            overlap(target.begin, static_cast<std::uint64_t>(source.size) * sizeof(out_element), source.count,
-                    sizeof(index_type)))
+            overlap(target.begin, bytes_of<out_element>(source.size), source.count, sizeof(index_type)))
             reject("count", "lies inside the output");
     if (source.count != nullptr && total != nullptr &&
         overlap(total, sizeof(accumulator_type), source.count, sizeof(index_type)))
