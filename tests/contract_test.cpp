@@ -298,6 +298,33 @@ TEST_CASE("accepted: an operator with state, as a lambda") {
     CHECK(out[4'999] == 5'000 % 97);
 }
 
+int sum_of(int earlier, int later) { return earlier + later; }
+bool is_odd(int x) { return x % 2 != 0; }
+bool same_parity(int a, int b) { return is_odd(a) == is_odd(b); }
+
+TEST_CASE("accepted: functions as operators, predicates and equivalences") {
+    auto on = ordinary();
+    const std::vector<int> in{3, 1, 4, 1, 5};
+    std::vector<int> out(5), keys_out(5);
+    int total = 0;
+    index_type count = 0;
+    inclusive_scan(on, in, out, sum_of);
+    CHECK(out == std::vector<int>{3, 4, 8, 9, 14});
+    transform_reduce(on, in, &total, sum_of, is_odd);
+    CHECK(total == 4);
+    partition(on, in, out, &count, is_odd);
+    CHECK(out == std::vector<int>{3, 1, 1, 5, 4});
+    unique(on, in, out, &count, same_parity);
+    CHECK(count == 3);
+    inclusive_segmented_scan(on, in, head_flags(std::vector<char>{1, 0, 0, 1, 0}), out, sum_of);
+    CHECK(out == std::vector<int>{3, 4, 8, 1, 6});
+    inclusive_scan_by_key(on, in, in, out, sum_of, same_parity);
+    CHECK(out == std::vector<int>{3, 4, 4, 1, 6});
+    reduce_by_key(on, in, in, keys_out, out, &count, sum_of, same_parity);
+    CHECK(count == 3);
+    CHECK(out[2] == 6);
+}
+
 TEST_CASE("the worked example") {
     auto on = ordinary();
     const std::vector<int> in{2, 1, 3, 1, 0, 4, 1, 2, 0, 3, 1, 2, 2, 6, 1, 2};

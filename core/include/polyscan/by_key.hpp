@@ -121,7 +121,8 @@ void scan_by_key(Backend& backend, Keys&& keys, In&& in, Out&& out, const Init& 
         {to}, {in_place(to, from) ? memory{"in"} : from, memory_of("keys", names.begin, names.size), count_of(names)});
     segmented_scan<Kind, Named, Policy>(
         backend, counted_view<std::remove_cv_t<decltype(values)>>{values, names.size, names.count},
-        key_heads<std::remove_cv_t<decltype(names.begin)>, Equal>{names.begin, equal}, target, init, op, options...);
+        key_heads<std::remove_cv_t<decltype(names.begin)>, kept<Equal>>{names.begin, equal}, target, init, op,
+        options...);
 }
 
 template <class Named, class Policy, class Backend, class Keys, class Values, class KeysOut, class Out, class Operator,
@@ -141,13 +142,13 @@ void reduce_runs(Backend& backend, const counted_view<Keys>& keys, const Values&
     // The last element knows the number of runs. Where there may be none, the number is there before.
     if (count != nullptr && (keys.size == 0 || keys.count != nullptr)) write_one<Policy>(backend, count, index_type{0});
     if (keys.size == 0) return;
-    using heads_type = key_heads<Keys, Equal>;
+    using heads_type = key_heads<Keys, kept<Equal>>;
     const heads_type heads{keys.begin, equal};
     const index_range all{keys.size, keys.count};
     scan_indices<Policy, run_value<A>>(
         backend, all, run_element<A, heads_type, Values, Transform>{heads, values, transform},
         store_runs<Keys, heads_type, KeysOut, Out>{keys.begin, heads, keys_out, out, all, count},
-        run_operator<Operator>{op}, scan_kind::inclusive, std::nullopt);
+        run_operator<kept<Operator>>{op}, scan_kind::inclusive, std::nullopt);
 }
 
 } // namespace detail

@@ -97,10 +97,10 @@ void reduce(Backend& backend, In&& in, Result* result, const Operator& op = {}, 
         empty_total.emplace(identity_of<accumulator_type>(op));
     }
     detail::reduce_request<Policy>(
-        backend,
-        scan_request<accumulator_type, decltype(source.begin), accumulator_type*, Operator, decltype(transform)>{
-            source.begin, nullptr, source.size, op, std::move(transform), std::move(start), scan_kind::inclusive,
-            result, std::move(empty_total), source.count});
+        backend, scan_request<accumulator_type, decltype(source.begin), accumulator_type*, detail::kept<Operator>,
+                              decltype(transform)>{source.begin, nullptr, source.size, op, std::move(transform),
+                                                   std::move(start), scan_kind::inclusive, result,
+                                                   std::move(empty_total), source.count});
 }
 
 /// *result = op(f(x_0), ..., f(x_{n-1})). See the head of this file.

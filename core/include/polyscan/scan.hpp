@@ -174,6 +174,10 @@ template <class Named, class Init, class Element, class Operator>
 inline constexpr bool callable_to_deduce = !std::is_same_v<Named, deduced> || !std::is_same_v<Init, no_init_t> ||
                                            std::is_invocable_v<const Operator&, const Element&, const Element&>;
 
+// What a call keeps of an operator or a predicate: of a function, a pointer to it.
+template <class Callable>
+using kept = std::decay_t<Callable>;
+
 // What every verb asks of an accumulator.
 template <class A, class Element, class Operator>
 constexpr void require_accumulator() {
@@ -292,7 +296,7 @@ void scan(Backend& backend, In&& in, Out&& out, const Init& init, const Operator
         overlap(total, sizeof(accumulator_type), source.count, sizeof(index_type)))
         reject("total", "lies where the count is read");
     backend.template scan<Policy>(
-        scan_request<accumulator_type, decltype(input), output_iterator, Operator, decltype(transform)>{
+        scan_request<accumulator_type, decltype(input), output_iterator, kept<Operator>, decltype(transform)>{
             input, target.begin, source.size, op, std::move(transform), start(), Kind, total, empty_total(),
             source.count});
 }

@@ -210,12 +210,12 @@ void segmented_scan(Backend& backend, const counted_view<Input>& source, const H
 
     using start_type = std::conditional_t<has_init, A, no_init_t>;
     const start_type start = static_cast<start_type>(init);
-    const segmented_element<A, Heads, Input, transform_type, Operator, start_type> load{heads, source.begin, transform,
-                                                                                        op, start};
+    const segmented_element<A, Heads, Input, transform_type, kept<Operator>, start_type> load{heads, source.begin,
+                                                                                              transform, op, start};
     const index_range all{source.size, source.count};
     if constexpr (Kind == scan_kind::inclusive) {
         scan_indices<Policy, segmented<A>>(backend, all, load, store_segmented<Heads, Output>{heads, target},
-                                           segmented_operator<Operator>{op}, Kind, std::nullopt);
+                                           segmented_operator<kept<Operator>>{op}, Kind, std::nullopt);
     } else {
         const A at_heads = [&] {
             if constexpr (has_init)
@@ -225,7 +225,7 @@ void segmented_scan(Backend& backend, const counted_view<Input>& source, const H
         }();
         scan_indices<Policy, segmented<A>>(
             backend, all, load, store_segmented_exclusive<A, Heads, Output>{heads, target, at_heads},
-            segmented_operator<Operator>{op}, Kind, std::optional<segmented<A>>(segmented<A>{at_heads, true}));
+            segmented_operator<kept<Operator>>{op}, Kind, std::optional<segmented<A>>(segmented<A>{at_heads, true}));
     }
 }
 

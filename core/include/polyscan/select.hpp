@@ -103,7 +103,7 @@ template <class Input, class Predicate>
 auto test_of(const counted_view<Input>& in, const Predicate& predicate) {
     static_assert(std::is_invocable_r_v<bool, const Predicate&, decltype(in.begin[0])>,
                   "the predicate must be callable with an element, on a const object, and return a truth value");
-    return value_test<Input, Predicate>{in.begin, predicate};
+    return value_test<Input, kept<Predicate>>{in.begin, predicate};
 }
 template <class Input, class Flags>
 auto test_of(const counted_view<Input>& in, const flagged_t<Flags>& which) {
@@ -241,8 +241,9 @@ void unique(Backend& backend, In&& in, Out&& out, index_type* count, const Equal
     const auto target = detail::output(std::forward<Out>(out), "out", source.size);
     detail::check_selection(detail::memory_of("in", source.begin, source.size), {"flags"}, detail::count_of(source),
                             detail::memory_of("out", target, detail::certain_room<Out>(source.size)), count);
-    detail::select<Policy>(backend, source, target, count,
-                           detail::first_of_run<std::remove_cv_t<decltype(source.begin)>, Equal>{source.begin, equal});
+    detail::select<Policy>(
+        backend, source, target, count,
+        detail::first_of_run<std::remove_cv_t<decltype(source.begin)>, detail::kept<Equal>>{source.begin, equal});
 }
 
 } // namespace polyscan
