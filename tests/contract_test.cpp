@@ -298,6 +298,20 @@ TEST_CASE("accepted: an operator with state, as a lambda") {
     CHECK(out[4'999] == 5'000 % 97);
 }
 
+TEST_CASE("accepted: room without end for a number of elements that is read late") {
+    auto on = ordinary();
+    const index_type live = 4;
+    const auto numbers = counted(index_iterator(), std::numeric_limits<index_type>::max(), &live);
+    index_type total = 0, selected = 0;
+    std::vector<int> counts(2);
+    reduce(on, numbers, &total);
+    CHECK(total == 6);
+    copy_if(on, numbers, to_function([](index_type, index_type) {}), &selected, [](index_type i) { return i > 0; });
+    CHECK(selected == 3);
+    histogram(on, numbers, counts, even_bins{0, 6});
+    CHECK(counts == std::vector<int>{3, 1});
+}
+
 int sum_of(int earlier, int later) { return earlier + later; }
 bool is_odd(int x) { return x % 2 != 0; }
 bool same_parity(int a, int b) { return is_odd(a) == is_odd(b); }

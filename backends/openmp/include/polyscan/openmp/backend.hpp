@@ -159,7 +159,7 @@ private:
         run(request, static_cast<int>(std::min<index_type>(sections, threads_for(request.size, bytes_each))));
     }
     int threads_for(index_type elements, std::size_t bytes_each) const {
-        return elements * static_cast<index_type>(bytes_each) >= options_.parallel_bytes ? threads() : 1;
+        return elements >= ceil_div(options_.parallel_bytes, static_cast<index_type>(bytes_each)) ? threads() : 1;
     }
 
     template <class Request>
