@@ -102,6 +102,7 @@ class ReportTest(unittest.TestCase):
             bad["rows"][3][column] = value
             self.refused(bad, "row 3", column)
         self.refused(json.dumps(record()).replace("0.9,", "NaN,", 1), "row 0", "finite")
+        self.refused(json.dumps(record()).replace("0.9,", f"1{'0' * 400},", 1), "row 0", "finite")
 
     def test_files_that_are_not_there_and_folders_that_cannot_be_made(self):
         done = self.report(self.path / "absent.json")

@@ -3,7 +3,6 @@
 
 import dataclasses
 import json
-import math
 import pathlib
 import re
 
@@ -94,8 +93,8 @@ def _number(row, key, where, minimum=0.0, required=False):
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadRecord(f"{where}: '{key}' is {json.dumps(value)}, not a number")
-    if not math.isfinite(value) or value < minimum:
-        raise BadRecord(f"{where}: '{key}' is {value}, and must be finite and at least {minimum:g}")
+    if not minimum <= value < 2**63:  # nor is it NaN
+        raise BadRecord(f"{where}: '{key}' is {value}, and must be finite, at least {minimum:g} and below 2^63")
     return value
 
 
