@@ -20,6 +20,20 @@ struct twice_and_one {
     }
 };
 
+/// Lanes take several neighbours, whose bytes fill whole accesses.
+template <class T, int N>
+struct several {
+    T x[N];
+};
+struct add_each {
+    template <class T, int N>
+    POLYSCAN_FUNCTION several<T, N> operator()(const several<T, N>& a, const several<T, N>& b) const {
+        several<T, N> sum{};
+        for (int i = 0; i < N; ++i) sum.x[i] = a.x[i] + b.x[i];
+        return sum;
+    }
+};
+
 /// Scans of some tiles and a part of one, by one block and by three, input and output `shift` elements on. Returns how
 /// many were wrong.
 template <class T, class Operator, class Transform = no_transform>
@@ -66,6 +80,14 @@ int main() {
     });
     count += wrong<affine<double>>("affine maps", compose_affine{}, 0,
                                    [&](index_type i) { return affine<double>{1 + number(i) / 64, number(i)}; });
+    for (const index_type shift : {0, 1}) {
+        count += wrong<several<float, 3>>("structs of 12 bytes", add_each{}, shift, [&](index_type i) {
+            return several<float, 3>{{static_cast<float>(number(i)), static_cast<float>(number(2 * i)), 0.3f}};
+        });
+        count += wrong<several<double, 5>>("structs of 40 bytes", add_each{}, shift, [&](index_type i) {
+            return several<double, 5>{{number(i), number(2 * i), number(3 * i), 0.3, 1e-9 * number(i)}};
+        });
+    }
     std::printf("%d wrong\n", count);
     return count == 0 ? 0 : 1;
 }

@@ -61,7 +61,8 @@ struct brent_kung {
 struct coarse {
     static constexpr std::string_view name = "coarse";
 };
-/// Rows of 512 bytes scanned by Sklansky's tree (1960) across the lanes of a warp, row totals folded from the left.
+/// Rows of up to 640 bytes scanned by Sklansky's tree (1960) across the lanes of a warp, row totals folded from the
+/// left.
 struct warp_shuffle {
     static constexpr std::string_view name = "warp_shuffle";
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The default block algorithm (warp_shuffle: rows of 512 bytes by Sklansky, row offsets by a left fold) on a
+/// The default block algorithm (warp_shuffle: rows of some 512 bytes by Sklansky, row offsets by a left fold) on a
 /// processor's vectors, for every operator on numbers, a user's lambda included. The bits are those of the tree
 /// whatever the width of the vectors. Shared by the backends that run on a host; it knows nothing of threads.
 ///

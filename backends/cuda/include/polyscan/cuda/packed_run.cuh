@@ -16,17 +16,21 @@
 namespace polyscan::cuda {
 
 /// Words i, i + 1, ... of `word` move to 0, 1, ..., where `shift` = 4 i + b bytes; what lies b bytes on is shifted in.
-/// `shift` is a multiple of Granule. The upper half of `word` is lost.
+/// `shift` is a multiple of Granule, and less than half of the words or 16. The upper ones that move are lost.
 template <int Granule, int N>
 __device__ void shift_down(std::uint32_t (&word)[N], unsigned shift) {
-    constexpr int word_bytes = sizeof(std::uint32_t);
-    // Selections by the bits of the shift: a selection by its value would put the words into local memory.
+    constexpr int word_bytes = sizeof(std::uint32_t), most = std::min(N / 2 * word_bytes, 16) / 2 / word_bytes;
+    // Selections by the bits of the shift: a selection by its value would put the words into local memory, and so would
+    // an inner loop whose length depends on the outer one.
 #pragma unroll
-    for (int by = N / 4; by >= 1; by /= 2) {
+    for (int by = most; by >= 1; by /= 2) {
         if (by * word_bytes < Granule) continue;
         const bool moves = (shift & static_cast<unsigned>(by * word_bytes)) != 0;
 #pragma unroll
-        for (int i = 0; i + by < N; ++i) word[i] = moves ? word[i + by] : word[i];
+        for (int i = 0; i < N; ++i) {
+            const std::uint32_t stays = word[i], comes = i + by < N ? word[i + by] : 0;
+            word[i] = moves ? comes : stays;
+        }
     }
     if constexpr (Granule < word_bytes) {
         const unsigned bits = shift % word_bytes * 8;
@@ -43,12 +47,15 @@ public:
     static constexpr int words = has_words ? bytes / 4 : 1;
     /// Registers that it takes. Elements of bytes take one a byte.
     static constexpr int registers = has_words ? words : std::max(1, bytes / std::min(4, static_cast<int>(alignof(T))));
-    /// Elements that fill accesses of 16 bytes, one or several each.
-    static constexpr bool has_wide_elements = !has_words && sizeof(T) % sizeof(uint4) == 0;
+    /// Runs that fill several accesses of 16 bytes.
+    static constexpr bool fills_accesses = !has_words && bytes % sizeof(uint4) == 0;
+    /// Those of elements that are none, for which the whole accesses are worth joining the words around them.
+    static constexpr bool joins_accesses =
+        fills_accesses && sizeof(T) != sizeof(uint4) && alignof(T) % sizeof(std::uint32_t) == 0;
     /// Bytes that one instruction reads at most.
-    static constexpr int access_bytes = has_words           ? bytes
-                                        : has_wide_elements ? static_cast<int>(sizeof(uint4))
-                                                            : std::max(4, static_cast<int>(alignof(T)));
+    static constexpr int access_bytes = has_words        ? bytes
+                                        : fills_accesses ? static_cast<int>(sizeof(uint4))
+                                                         : std::max(4, static_cast<int>(alignof(T)));
     static constexpr int granule = static_cast<int>(alignof(T)); ///< addresses are multiples of this
 
     /// From shared memory, at any multiple of the granule; `base` is aligned to 16, and 16 bytes more than the run's
@@ -70,7 +77,7 @@ public:
                 for (int i = 0; i < words; ++i) word_[i] = word[i];
             }
         } else {
-            if constexpr (has_wide_elements) {
+            if constexpr (fills_accesses) {
                 if (offset % sizeof(uint4) == 0) {
                     uint4 word[bytes / sizeof(uint4)];
 #pragma unroll
@@ -80,8 +87,12 @@ public:
                     return;
                 }
             }
+            if constexpr (joins_accesses) {
+                load_across(base, offset);
+            } else {
 #pragma unroll
-            for (int e = 0; e < Run; ++e) element_[e].value = reinterpret_cast<const T*>(base + offset)[e];
+                for (int e = 0; e < Run; ++e) element_[e].value = reinterpret_cast<const T*>(base + offset)[e];
+            }
         }
     }
     /// The counterpart. A run that is held as words goes to a multiple of its size.
@@ -91,7 +102,7 @@ public:
             std::memcpy(&only, word_, bytes);
             *reinterpret_cast<word_type*>(base + offset) = only;
         } else {
-            if constexpr (has_wide_elements) {
+            if constexpr (fills_accesses) {
                 if (offset % sizeof(uint4) == 0) {
                     uint4 word[bytes / sizeof(uint4)];
                     std::memcpy(word, static_cast<const void*>(element_), bytes);
@@ -323,6 +334,35 @@ public:
     }
 
 private:
+    /// From a place inside of an access of 16 bytes: the whole ones, and the words before and behind those, which are
+    /// as many as one access has. Neighbours' are not touched: they may be writing them.
+    __device__ void load_across(const unsigned char* base, unsigned offset) {
+        constexpr int word_bytes = sizeof(std::uint32_t), of_access = sizeof(uint4) / word_bytes;
+        constexpr int accesses = bytes / static_cast<int>(sizeof(uint4)); // from the first that has a part of the run
+        const unsigned past = offset % sizeof(uint4);
+        const unsigned char* const first = base + (offset - past);
+        std::uint32_t word[(accesses + 1) * of_access];
+#pragma unroll
+        for (int i = 0; i < of_access; ++i) { // word i of the first access or, where that is not the run's, of the last
+            const auto at = static_cast<unsigned>(i * word_bytes);
+            word[i] = *reinterpret_cast<const std::uint32_t*>(first + at + (at < past ? bytes : 0));
+            word[accesses * of_access + i] = word[i];
+        }
+#pragma unroll
+        for (int k = 1; k < accesses; ++k) {
+            const uint4 whole = reinterpret_cast<const uint4*>(first)[k];
+            word[k * of_access] = whole.x;
+            word[k * of_access + 1] = whole.y;
+            word[k * of_access + 2] = whole.z;
+            word[k * of_access + 3] = whole.w;
+        }
+        shift_down<granule>(word, past);
+        std::uint32_t own[bytes / word_bytes];
+#pragma unroll
+        for (int i = 0; i < bytes / word_bytes; ++i) own[i] = word[i];
+        std::memcpy(static_cast<void*>(element_), own, bytes);
+    }
+
     /// Of 16-bit numbers, two in a word.
     template <class Operator>
     __device__ static std::uint32_t extreme_of(std::uint32_t a, std::uint32_t b) {

@@ -200,19 +200,25 @@ inline constexpr int transformed_at_once = 2;
 inline constexpr int heavy = 5;
 /// Warps that reduce: 8 / 4 took 524 / 523 us. Each takes registers from all.
 constexpr int pipeline_reduce_warps(int registers) { return registers < heavy ? 4 : 2; }
+/// Tiles of large values that move more than others do, of 36 bytes and more: chains of a block and of the server,
+/// which have one step for each tile or row, have more time; 16 warps instead of 18 leave 128 registers a thread.
+/// Structs of 40 bytes, 1 GiB, rows of 320 bytes and 18 warps / of 640 and 16: 734 / 538 us. Of 32 bytes (64 KiB) 633
+/// us with 18, 794 with 16.
+constexpr bool moves_much(int traffic) { return traffic >= 72 * 1024; }
 /// Warps that gather groups of aggregates in turn. A turn takes about three ways through the L2 cache: 2 / 3 / 4 took
 /// 534 / 524 / 526 us. Small tiles come faster, but a fourth one shares its quarter of the multiprocessor with the
 /// folding warp: structs of 24 / 40 bytes, 1 GiB, took 545 / 734 us with 3, 571 / 812 with 5.
 constexpr int pipeline_gather_warps(int registers, int traffic, bool exact) {
-    if (registers >= heavy) return exact ? 2 : 3; // 16 or 18 warps a block leave 128 or 96 registers a thread
+    // 16 or 18 warps a block leave 128 or 96 registers a thread.
+    if (registers >= heavy) return exact || moves_much(traffic) ? 2 : 3;
     if (traffic < 40 * 1024) return 6;
     if (registers == 3 && !exact) return 5;
     return registers == 2 ? 3 : 4; // three tiles of 8-byte values just fit 99 KiB
 }
 /// Warps that publish aggregates: one lane folds the 64 totals of a tile. Structs of 12 bytes, 1 GiB, 1 / 2 took 625 /
 /// 589 us.
-constexpr int pipeline_publish_warps(int registers, bool exact) {
-    return (registers == 3 || registers >= heavy) && !exact ? 2 : 1;
+constexpr int pipeline_publish_warps(int registers, int traffic, bool exact) {
+    return (registers == 3 || registers >= heavy) && !exact && !moves_much(traffic) ? 2 : 1;
 }
 /// Values of a group that the folding warp, or one that gathers, reads ahead; the latter reads all small ones at once.
 /// Structs of 40 bytes, 1 GiB, by the former: 4 / 6 / 8 took 810 / 812 / 835 us.
@@ -225,6 +231,10 @@ constexpr int server_fold_batch(std::size_t bytes, bool gathers, int blocks) {
 constexpr int server_batches_unrolled(std::size_t bytes, bool gathers) {
     return gathers && (bytes == 12 || bytes > 16) ? 1 : 32;
 }
+/// Whether lanes of a warp that gathers add all values of a group and keep the sum up to their own. Else they stop
+/// there, which takes a branch at each value that has many parts. Structs of 36 / 40 bytes, of floats, 1 GiB, took 1062
+/// / 930 us with branches, 857 / 799 so; of 40 bytes, of doubles, 539 with them and 579 so.
+constexpr bool server_keeps_sums(std::size_t bytes, std::size_t alignment) { return bytes / alignment > 8; }
 /// Blocks of `threads` threads that shall fit a multiprocessor. Compiled for sm_86 or sm_89 a block takes 99 KiB of
 /// shared memory, all that a multiprocessor has there. Where such code runs through PTX on a device with more, a second
 /// block doubles the tiles under way, if the 48 registers a thread that it leaves are enough: on an H200, 1 GiB, 1 / 2
@@ -255,10 +265,12 @@ inline constexpr int prefetched_groups = 12;
 inline constexpr int looks_before_part = 128;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
 /// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
-/// bytes, 1 GiB, 16 / 24 took 688 / 598 us; 8 with two blocks a multiprocessor, so that nothing spills: floats, 1 GiB,
-/// 8 / 16 took 554 / 547 us), and 32 elements. And registers that it shuffles at once.
-constexpr int steps_at_once(int registers, int value_registers, bool packed_structs, int run, int blocks) {
-    const int room = blocks > 1 ? 8 : value_registers >= heavy || packed_structs ? 24 : 40;
+/// bytes, 1 GiB, 16 / 24 took 688 / 598 us, of 40 bytes, with registers for more, 24 / 40 took 559 / 539; 8 with two
+/// blocks a multiprocessor, so that nothing spills: floats, 1 GiB, 8 / 16 took 554 / 547 us), and 32 elements. And
+/// registers that it shuffles at once.
+constexpr int steps_at_once(int registers, int value_registers, int traffic, bool packed_structs, int run, int blocks) {
+    const bool few = packed_structs || (value_registers >= heavy && !moves_much(traffic));
+    const int room = blocks > 1 ? 8 : few ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }
 inline constexpr int shuffled_registers = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rows of 512 bytes. A lane holds 16 bytes of a row in registers; Sklansky's tree runs first inside the lane, then
-/// across the lanes by shuffles. The row totals of a tile are folded from the left by one thread.
+/// Rows of 512 to 640 bytes. A lane holds 16 bytes of a row in registers; Sklansky's tree runs first inside the lane,
+/// then across the lanes by shuffles. The row totals of a tile are folded from the left by one thread.
 ///
 /// A row of large elements has fewer than 32 of them: then a warp holds several rows side by side.
 #pragma once

@@ -96,9 +96,20 @@ struct pipeline_shape {
     static constexpr int out_bytes = KernelRequest::writes_memory ? static_cast<int>(sizeof(Out)) : 0;
 
     static constexpr tile_shape tree = shape_for<block::warp_shuffle, A>;
-    static constexpr int lanes = std::min(static_cast<int>(tree.run), warp_size); // of a row
-    /// Where regrouping changes no bit, runs of small elements are as long as one access of 16 bytes allows.
     static constexpr bool exact = exactly_associative<typename KernelRequest::operator_type, A>;
+    static constexpr int least_lanes = 8;
+    /// Lanes of a row. Of large values that fill no accesses of 16 bytes, a lane takes as many neighbours as do: then
+    /// lanes read from different banks, and neighbours share a shuffle. Outputs leave through the stage.
+    static constexpr int lanes = [] {
+        const int row = static_cast<int>(tree.run), most = std::min(row, warp_size);
+        const bool is_large = sizeof(A) > sizeof(uint2) && alignof(A) >= sizeof(std::uint32_t);
+        if (exact || !is_large || in_bytes != sizeof(A) || out_bytes != sizeof(A)) return most;
+        const auto fill_accesses = [&](int few) { return row / few * sizeof(A) % sizeof(uint4) == 0; };
+        int few = most;
+        while (few > least_lanes && !fill_accesses(few)) few /= 2;
+        return fill_accesses(few) ? few : most;
+    }();
+    /// Where regrouping changes no bit, runs of small elements are as long as one access of 16 bytes allows.
     static constexpr int tree_run = static_cast<int>(tree.run) / lanes;
     static constexpr int access_run =
         static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, 16 / std::max(in_bytes, out_bytes)))));
@@ -152,7 +163,10 @@ struct pipeline_shape {
         widens && in_bytes == 1 && packed_run<A, run>::holds_bytes && !takes_input_as_it_is;
     static constexpr int scan_warps = groups_wide ? rows : tuning::pipeline_scan_warps(sizeof(A), run);
     static constexpr int reduce_warps = tuning::pipeline_reduce_warps(weight);
-    static constexpr int publish_warps = tuning::pipeline_publish_warps(weight, exact);
+    /// Neighbouring runs that a lane reduces; fewer where some of those warps would have no row.
+    static constexpr int share = lanes == least_lanes && reduce_warps == 4 ? 4 : 8;
+    static_assert(lanes % share == 0);
+    static constexpr int publish_warps = tuning::pipeline_publish_warps(weight, traffic, exact);
     static constexpr int gather_warps = tuning::pipeline_gather_warps(weight, traffic, exact);
     static constexpr int server_warps = 1 + gather_warps;
     static constexpr int load_warp = scan_warps, fetch_warp = load_warp + 1, first_publish_warp = fetch_warp + 1;
@@ -461,13 +475,14 @@ private:
 
     // --- reduce ------------------------------------------------------------------------------------------------------
 
-    /// A lane folds 8 neighbouring runs, so that most of a row's tree needs no shuffles.
+    /// A lane folds neighbouring runs, so that most of a row's tree needs no shuffles.
     __device__ void reduce() {
-        constexpr int share = 8, lanes_of_row = shape::lanes / share, rows_of_warp = warp_size / lanes_of_row;
-        static_assert(shape::lanes % share == 0);
+        constexpr int share = shape::share, lanes_of_row = shape::lanes / share;
+        constexpr int rows_of_warp = warp_size / lanes_of_row;
         const int me = warp() - shape::first_reduce_warp;
         // Which of its runs a lane reads first. Lanes that are served together then read from different banks.
-        const unsigned turned = static_cast<unsigned>(lane()) / std::max(1, 16 / in_run::access_bytes) % share;
+        constexpr unsigned same_turn = std::max(1, 16 / in_run::access_bytes) * (8 / share);
+        const unsigned turned = static_cast<unsigned>(lane()) / same_turn % share;
         for (ring stages(stages_), visits(stages_ + extra);; stages.advance(), visits.advance()) {
             stage_type& stage = stage_[stages.at()];
             const std::uint32_t tile = loaded_tile(visits);
@@ -795,6 +810,8 @@ private:
     __device__ A fold_group(const gathered_group& group, const maybe<A>& before, int size) const {
         const int last = UpToLane ? lane() : size - 1;
         A sum = cuda::combine(request_.op, before, group.value[0].load());
+        constexpr bool keeps = UpToLane && tuning::server_keeps_sums(sizeof(A), alignof(A));
+        [[maybe_unused]] A mine = sum; // where all lanes add all values
         if (size == warp_size) {
             constexpr int batch = tuning::server_fold_batch(sizeof(A), UpToLane, shape::blocks);
             slot<A> next[batch];
@@ -807,10 +824,16 @@ private:
             for (int first = 1; first < warp_size; first += batch) {
 #pragma unroll
                 for (int i = 0; i < batch; ++i) {
-                    if (first + i <= last) sum = combined(sum, next[i].value);
+                    if constexpr (keeps) {
+                        if (first + i < warp_size) sum = combined(sum, next[i].value);
+                        mine = select(first + i == lane(), sum, mine);
+                    } else {
+                        if (first + i <= last) sum = combined(sum, next[i].value);
+                    }
                     read(i, first + batch + i);
                 }
             }
+            if constexpr (keeps) return mine;
         } else {
 #pragma unroll 1
             for (int k = 1; k < size; ++k)
@@ -876,7 +899,7 @@ private:
             if ((warp() + 1) * shape::steps_each * step <= count) {
                 constexpr int at_once =
                     std::min(shape::steps_each,
-                             tuning::steps_at_once(steps_registers, value_registers,
+                             tuning::steps_at_once(steps_registers, value_registers, shape::traffic,
                                                    shape::regroups && !std::is_arithmetic_v<A>, run, shape::blocks));
                 if constexpr (shape::rewrites) {
                     if (rewrites())
@@ -1147,8 +1170,14 @@ private:
             if constexpr (stores_through_stage) {
                 if (Full &&
                     reinterpret_cast<std::uintptr_t>(request_.output) % sizeof(uint4) == skew_ % sizeof(uint4)) {
-                    store_through_stage<N>(p, out);
+                    store_through_stage<uint4, N>(p, out);
                     return;
+                }
+                if constexpr (run > 1 && out_run::joins_accesses) {
+                    if (Full) {
+                        store_through_stage<detail::word_of_size<std::min(out_run::granule, 8)>, N>(p, out);
+                        return;
+                    }
                 }
                 free(p);
             }
@@ -1186,8 +1215,9 @@ private:
         }
         if (lane() + 1 == warp_size) out[N - 1].store_part(to + (N - 1) * step, shift, out_run::bytes);
     }
-    /// Elements of other sizes: back to their places in the stage, and from there in whole words.
-    template <int N>
+    /// Elements of other sizes: back to their places in the stage, and from there in whole words. Of 16 bytes, or where
+    /// inputs and outputs lie differently in those, of what elements are aligned to.
+    template <class Word, int N>
     __device__ void store_through_stage(const part& p, const packed_run<Out, run> (&out)[N]) {
         constexpr unsigned bytes = N * step * shape::out_bytes;
         const unsigned start = skew_ + static_cast<unsigned>(p.step * step * shape::out_bytes);
@@ -1200,13 +1230,13 @@ private:
         arch::before_next_copy();
         __syncwarp(); // read after write: lanes store what other lanes put there
         auto* const to = reinterpret_cast<unsigned char*>(request_.output + first_of(p.tile) + p.step * step);
-        constexpr unsigned word = sizeof(uint4);
+        constexpr unsigned word = sizeof(Word);
         const unsigned head = (word - skew_) % word, i = static_cast<unsigned>(lane());
         if (i < head) to[i] = from[i];
         const unsigned whole_to = bytes - (head == 0 ? 0 : word - head);
 #pragma unroll 4
         for (unsigned at = head + i * word; at < whole_to; at += warp_size * word)
-            __stcs(reinterpret_cast<uint4*>(to + at), *reinterpret_cast<const uint4*>(from + at));
+            __stcs(reinterpret_cast<Word*>(to + at), *reinterpret_cast<const Word*>(from + at));
         if (i < bytes - whole_to) to[whole_to + i] = from[whole_to + i];
         free(p);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Warp shuffle by a team, the default tree: a row of 512 bytes per team member, scanned by Sklansky's divide and
+/// Warp shuffle by a team, the default tree: a row of some 512 bytes per team member, scanned by Sklansky's divide and
 /// conquer across its vector lanes; the offset of a row is the left fold of the earlier rows' totals. Kokkos has no
 /// shuffle of one's own operator, so lanes meet in team scratch: the loops over vector lanes end in step. J. Sklansky:
 /// "Conditional-sum addition logic" (1960).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Warp shuffle: the default tree. Rows of 512 bytes (what a GPU warp holds as one 16-byte vector per lane) are scanned
-/// by Sklansky's divide and conquer; the offset of a row is the left fold of the earlier rows' totals.
-/// On the CPU the lanes are SIMD lanes: the inner loops below combine one broadcast value into consecutive elements.
-/// J. Sklansky: "Conditional-sum addition logic" (1960).
+/// Warp shuffle: the default tree. Rows of some 512 bytes (what a GPU warp holds as one 16-byte vector per lane) are
+/// scanned by Sklansky's divide and conquer; the offset of a row is the left fold of the earlier rows' totals. On the
+/// CPU the lanes are SIMD lanes: the inner loops below combine one broadcast value into consecutive elements. J.
+/// Sklansky: "Conditional-sum addition logic" (1960).
 #pragma once
 
 #include <algorithm>
