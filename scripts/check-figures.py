@@ -341,28 +341,29 @@ def check_host(readme, results, performance, gpu_sums):
 
 
 def check_comparison(readme, results):
-    rows = record("amd-epyc-*.json")["rows"]
-    # The last run repeats float32 at 2^24, with more policies.
+    states = {state: record(f"amd-epyc-*-{state.lower()}-*.json")["rows"] for state in ("NEAR", "FAR")}
+    # The last run in NEAR repeats float32 at 2^24, with more policies.
+    rows = states["NEAR"]
     last = max(i for i, row in enumerate(rows) if row["backend"] == "copy" and row["policy"] == "openmp")
-    first_runs, last_run = rows[:last], rows[last:]
+    states["NEAR"], last_run = rows[:last], rows[last:]
 
-    def default(dtype, n, backend):
-        return where(first_runs, backend=backend, policy=DEFAULT, dtype=dtype, n=n)
+    def default(state, dtype, n, backend):
+        return where(states[state], backend=backend, policy=DEFAULT, dtype=dtype, n=n)
 
-    def speed_up(dtype, n):
-        peers = [row["median_us"] for row in first_runs
+    def speed_up(state, dtype, n):
+        peers = [row["median_us"] for row in states[state]
                  if row["peer"] and row["backend"] != "copy" and row["dtype"] == dtype and row["n"] == n]
-        return min(peers) / default(dtype, n, "openmp")["median_us"]
+        return min(peers) / default(state, dtype, n, "openmp")["median_us"]
 
-    results.table("## What the CPU record says", lambda label, titles: {
-        column: [ratio(default(titles[column], 2**power(label), "openmp")), ratio(default(titles[column], 2**power(label), "kokkos")),
-                 speed_up(titles[column], 2**power(label))] for column in range(1, len(titles))})
-    types = ("int32", "int64", "float32", "float64")
-    pairs = [ratio(default(dtype, 2**27, backend)) for dtype in types for backend in ("openmp", "kokkos")]
-    readme.sentence("int32 # / # of the copy, int64 # / #, float32 # / #, float64 # / #; #, #, # and # times the best other library",
-                    *pairs, *(speed_up(dtype, 2**27) for dtype in types))
-    kokkos = [where(first_runs, backend="kokkos", policy="Kokkos::parallel_scan", dtype=dtype, n=2**27)["median_us"] /
-              default(dtype, 2**27, "kokkos")["median_us"] for dtype in ("int32", "float32")]
+    def lengths(label, titles):
+        state, n = label.partition(",")[0], 2**power(label)
+        return {column: [ratio(default(state, dtype, n, "openmp")), ratio(default(state, dtype, n, "kokkos")),
+                         speed_up(state, dtype, n)] for column, dtype in enumerate(titles) if column > 0}
+
+    for page in (readme, results):
+        page.table("| openmp / kokkos", lengths)
+    kokkos = [where(states["NEAR"], backend="kokkos", policy="Kokkos::parallel_scan", dtype=dtype, n=2**27)["median_us"] /
+              default("NEAR", dtype, 2**27, "kokkos")["median_us"] for dtype in ("int32", "float32")]
     results.sentence("the kokkos backend is # times as fast for int32 at 2^27 and # times for float32", *kokkos)
 
     printed = re.compile(r"(?m)^(\S+) +(\S.*?) {2,}(\d+\.\d+) ms +(\d+\.\d+)% +(\d+\.\d+) +(\d+\.\d+) ")
