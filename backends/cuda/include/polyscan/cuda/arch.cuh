@@ -101,7 +101,7 @@ public:
     }
 
 private:
-    friend __device__ void start_copy(void* to, const void* from, unsigned bytes, phase_barrier& landed);
+    friend __device__ void start_copy(void* to, const void* from, unsigned bytes, phase_barrier& landed, bool once);
     std::uint64_t word_;
 };
 
@@ -118,20 +118,24 @@ __device__ inline void arrive_like_copy(phase_barrier& landed) {
 }
 
 /// By a whole warp: `bytes` from global to shared memory, both aligned to 16, as is the number. Returns at once;
-/// arrives at `landed` when they are there, and what the warp itself wrote before.
-__device__ inline void start_copy(void* to, const void* from, unsigned bytes, phase_barrier& landed) {
+/// arrives at `landed` when they are there, and what the warp itself wrote before. `once`: nobody reads them again
+/// soon, a hint to the L2 cache of sm_90.
+__device__ inline void start_copy(void* to, const void* from, unsigned bytes, phase_barrier& landed,
+                                  [[maybe_unused]] bool once) {
     const unsigned lane = threadIdx.x % warp_size;
 #if __CUDA_ARCH__ >= 900
     __syncwarp(); // read after write: what other lanes wrote is published by lane 0's arrival
     if (lane > 0 && lane < copy_arrivals) landed.arrive();
     if (lane == 0) {
         landed.arrive_and_expect(bytes);
+        std::uint64_t first, unchanged;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+        asm("createpolicy.fractional.L2::evict_unchanged.b64 %0, 1.0;" : "=l"(unchanged));
         if (bytes > 0)
-            asm volatile(
-                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                    shared_address(to)),
-                "l"(from), "r"(bytes), "r"(shared_address(&landed.word_))
-                : "memory");
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                         "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+                         "l"(from), "r"(bytes), "r"(shared_address(&landed.word_)), "l"(once ? first : unchanged)
+                         : "memory");
     }
 #else
     constexpr unsigned piece = sizeof(uint4);
@@ -177,6 +181,11 @@ __device__ inline void publish_barriers() {
 
 /// Whether code for it knows them. Elsewhere no block is in a cluster with others.
 constexpr bool has_clusters(int compiled_for) { return compiled_for >= 90; }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+inline constexpr bool compiles_clusters = true;
+#else
+inline constexpr bool compiles_clusters = false;
+#endif
 
 /// By every warp of every block of the cluster as a whole, in turn with cluster_wait. Publishes nothing but barriers
 /// that have been set up.
@@ -190,15 +199,24 @@ __device__ inline void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
-/// *to = word, in the shared memory of another block of the cluster, where `landed` counts its bytes.
-__device__ inline void send_to_block(std::uint32_t* to, std::uint32_t word, phase_barrier& landed, int block) {
+/// *to = word, of 4 or 8 bytes, in the shared memory of another block of the cluster, where `landed` counts its bytes.
+template <class Word>
+__device__ void send_to_block(const Word* to, Word word, phase_barrier& landed, int block) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "{ .reg .u32 there, barrier; mapa.shared::cluster.u32 there, %0, %3; "
-        "mapa.shared::cluster.u32 barrier, %2, %3; "
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [there], %1, [barrier]; }" ::"r"(shared_address(to)),
-        "r"(word), "r"(shared_address(&landed)), "r"(block)
-        : "memory");
+    if constexpr (sizeof(Word) == sizeof(std::uint64_t))
+        asm volatile("{ .reg .u32 there, barrier; mapa.shared::cluster.u32 there, %0, %3; "
+                     "mapa.shared::cluster.u32 barrier, %2, %3; "
+                     "st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [there], %1, [barrier]; }" ::"r"(
+                         shared_address(to)),
+                     "l"(word), "r"(shared_address(&landed)), "r"(block)
+                     : "memory");
+    else
+        asm volatile("{ .reg .u32 there, barrier; mapa.shared::cluster.u32 there, %0, %3; "
+                     "mapa.shared::cluster.u32 barrier, %2, %3; "
+                     "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [there], %1, [barrier]; }" ::"r"(
+                         shared_address(to)),
+                     "r"(word), "r"(shared_address(&landed)), "r"(block)
+                     : "memory");
 #endif
 }
 

@@ -49,6 +49,25 @@ public:
     }
     /// The code that runs of the kernel knows clusters.
     bool has_clusters(const void* kernel) { return arch::has_clusters(facts(kernel).compiled_for); }
+    /// Blocks of the largest cluster of the kernel that the device holds, no more than `most`.
+    template <class... Parameters>
+    int largest_cluster(void (*kernel)(Parameters...), int threads, std::size_t shared_memory, int most) {
+        const auto* const function = reinterpret_cast<const void*>(kernel);
+        backend::kernel_facts& known = facts(function);
+        if (known.largest_cluster == 0) {
+            properties(function, threads, shared_memory);
+            check(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                  "cudaFuncSetAttribute"); // more than 8
+            cudaLaunchConfig_t how{};
+            how.gridDim = dim3(static_cast<unsigned>(most));
+            how.blockDim = dim3(static_cast<unsigned>(threads));
+            how.dynamicSmemBytes = shared_memory;
+            check(cudaOccupancyMaxPotentialClusterSize(&known.largest_cluster, function, &how),
+                  "cudaOccupancyMaxPotentialClusterSize");
+            known.largest_cluster = std::clamp(known.largest_cluster, 1, most);
+        }
+        return known.largest_cluster;
+    }
     /// Blocks of the kernel that the device holds at once.
     template <class... Parameters>
     int resident_blocks(void (*kernel)(Parameters...), int threads, std::size_t shared_memory) {
@@ -80,7 +99,7 @@ public:
     }
 
 private:
-    const backend::kernel_facts& facts(const void* kernel) {
+    backend::kernel_facts& facts(const void* kernel) {
         backend::kernel_facts& known = backend_.kernel(kernel);
         if (known.compiled_for == 0) {
             int device = 0, most = 0;

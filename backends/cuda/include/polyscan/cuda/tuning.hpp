@@ -251,6 +251,10 @@ constexpr int pipeline_blocks([[maybe_unused]] int threads, [[maybe_unused]] boo
 }
 /// The server's block looks this often whether the others still take tiles.
 inline constexpr unsigned server_looks_every_ns = 2000;
+/// Bytes of an input whose lines leave the L2 cache first, so that outputs stay there until memory has time for them.
+/// Not / so, launches back to back: 2^22 floats 12.7 / 11.9 us, int32 11.7 / 10.9, 2^23 floats 20.9 / 20.3, int32 19.7
+/// / 19.3, but 2^24 floats 37.0 / 37.3, int32 35.4 / 36.1.
+inline constexpr index_type evicted_first = index_type{32} << 20;
 /// Tiles in shared memory, where there is room: 3 / 4 / 5 / 6 took 556 / 529 / 520 / 520 us. More where a tile moves
 /// less than 64 KiB through memory, by the same time.
 constexpr int pipeline_stages(int traffic) { return std::clamp(6 * 64 * 1024 / traffic, 6, 12); }
@@ -283,9 +287,20 @@ inline constexpr bool frees_stage_early = false;
 #else
 inline constexpr bool frees_stage_early = true;
 #endif
-/// Tiles that are scanned by blocks of one cluster instead: the 8 blocks that every device with clusters can hold.
-/// 256 KiB, pipeline / cluster: float 7.2 / 5.3 us, int32 7.1 / 5.5, double 6.8 / 5.5.
+/// Tiles that the blocks of one cluster share instead. 256 KiB, pipeline / a cluster of 8 with a tile each: float 7.2 /
+/// 5.3 us, int32 7.1 / 5.5, double 6.8 / 5.5.
 inline constexpr int most_tiles_in_cluster = 8;
+/// Rows of a warp there, at least. Where a cluster shares tiles, 1 / 2 took 1.38 / 1.39 us for 2^13 floats in a
+/// graph, 2.14 / 1.75 for 2^15, 3.52 / 2.37 for 2^16; a multiprocessor without clusters has all of a tile.
+constexpr int rows_of_warp(bool clusters) { return clusters ? 2 : 4; }
+/// Blocks of the cluster, and warps of a block: as few as the number of blocks allows, to be on many multiprocessors.
+/// In a graph 2^13 floats took 2.07 / 1.65 / 1.52 us with 2 blocks of 16 / 4 of 8 / 8 of 4, 2^14 2.32 / 1.82 / 1.65
+/// with 4 / 8 / 16 blocks. (A tile for each block: 2.08 and 2.52.)
+inline constexpr int most_cluster_blocks = 16;
+inline constexpr int least_cluster_warps = 4, cluster_warps = 16;
+/// Bytes of rows' totals that a warp reads before it folds them. One batch ahead of the sums in a loop, 2^13 floats
+/// took 1.56 us, with 128 bytes 1.39, all at once 1.44, and 2^10, which have few rows, 1.14, 1.06 and 1.26.
+inline constexpr std::size_t totals_at_once = 128;
 /// A block for each tile, too, where there are at most as many tiles as blocks that are resident, or this many: each
 /// folds what is before its tile. 4 MiB, launches back to back, pipeline / this: float 10.5 / 6.1 us, int32 9.3 / 6.1;
 /// launches that overlap save 1.9 us of that. 8 MiB, two blocks a multiprocessor: float 10.2 / 8.4, int32 8.8 / 8.5,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 
 #include <polyscan/cuda/block/balanced_fold.cuh>
@@ -31,9 +32,14 @@ class tile_scan<block::warp_shuffle, KernelRequest, Group> {
 public:
     using group = Group;
     static constexpr int elements = rows * row;
+    /// Blocks of a cluster send it in whole words.
+    union alignas(std::max(alignof(A), alignof(std::uint32_t))) total_type {
+        A value;
+        __device__ total_type() {}
+    };
     struct storage {
-        alignas(16) shared_array<A, rows> totals; // of each row
-        shared_array<A, rows> offsets;            // fold of the totals of the rows before; row 0 has none
+        alignas(16) shared_array<total_type, rows> totals; // of each row
+        shared_array<A, rows> offsets;                     // fold of the totals of the rows before; row 0 has none
     };
 
     __device__ explicit tile_scan(storage& shared) : shared_(&shared) {}
@@ -76,16 +82,25 @@ public:
         if constexpr (!regroups<KernelRequest>)
             if (has_rows()) put_existing_offsets(request.op);
     }
-    /// The same by a block that has no other tile: every warp folds the totals before its rows itself, behind one
-    /// barrier instead of two. The warp that has the tile's last row, all of it, calls publish(aggregate).
-    template <class Publish>
-    __device__ void scan_alone(const KernelRequest& request, Publish publish) {
-        if (has_rows()) scan_existing_rows(request.op);
-        Group::sync(); // read after write: every warp reads the totals of the rows before its own
-        if (!has_rows()) return;
-        const A sum = fold_totals_before(request.op);
-        if (count_ <= (Group::warp() + 1) * (steps * step)) publish(sum);
-        __syncwarp(); // read after write: every lane reads the offsets of its rows
+    /// The same in pieces, by warps that tell each other more than that. First the rows, whose totals are in the
+    /// storage then.
+    __device__ void scan_rows_alone(const KernelRequest& request) { scan_existing_rows(request.op); }
+    /// `sum` is the fold of the rows before the warp's own, if there are any; and then of those, too.
+    __device__ void put_offsets_alone(const KernelRequest& request, slot<A>& sum) {
+        const int first = Group::warp() * (steps * rows_at_once);
+        slot<A> total[steps * rows_at_once];
+#pragma unroll
+        for (int i = 0; i < steps * rows_at_once; ++i) total[i].value = shared_->totals[first + i].value;
+#pragma unroll
+        for (int k = 0; k < steps; ++k)
+#pragma unroll
+            for (int i = 0; i < rows_at_once; ++i) {
+                const int r = first + k * rows_at_once + i;
+                if (r * row >= count_) break;
+                if (r == row_of(k)) offset_[k].value = sum.value;
+                const A& own = total[k * rows_at_once + i].value;
+                sum.value = r == 0 ? own : polyscan::combine(request.op, sum.value, own);
+            }
         if constexpr (!regroups<KernelRequest>) put_existing_offsets(request.op);
     }
 
@@ -182,9 +197,16 @@ private:
     __device__ void put_offsets_before(const Operator& op) {
 #pragma unroll
         for (int k = 0; k < steps; ++k)
-            if (row_of(k) > 0 && (Full || present(k, 0))) put_before<Full>(op, A(shared_->offsets[row_of(k)]), k);
+            if (row_of(k) > 0 && (Full || present(k, 0))) put_before<Full>(op, offset(k), k);
     }
 
+    /// The fold of the rows before the lane's k-th, of which there are some.
+    __device__ A offset(int k) const {
+        if constexpr (requires { Group::has_offsets_in_registers; })
+            return offset_[k].value;
+        else
+            return shared_->offsets[row_of(k)];
+    }
     template <bool Full>
     __device__ void store_rows(const KernelRequest& request, const tile_entry<A>& entry) {
 #pragma unroll
@@ -268,7 +290,13 @@ private:
 #pragma unroll
                 for (int k = 0; k < at_once; ++k)
                     below[k].value = shuffle_from(v_[first + k][run - 1].value, d - 1, 2 * d);
-                if ((Group::lane() & d) != 0) {
+                const bool is_upper = (Group::lane() & d) != 0;
+                if constexpr (Full && std::is_floating_point_v<A> && std::is_same_v<Operator, plus>) {
+                    // -0 + x is x: no addition is predicated, which would cost a move.
+#pragma unroll
+                    for (int k = 0; k < at_once; ++k)
+                        put_before<Full>(op, is_upper ? below[k].value : A(-0.0), first + k);
+                } else if (is_upper) {
 #pragma unroll
                     for (int k = 0; k < at_once; ++k) put_before<Full>(op, below[k].value, first + k);
                 }
@@ -283,20 +311,20 @@ private:
 #pragma unroll
         for (int k = 0; k < steps; ++k)
             if (Group::lane() % lanes == lanes - 1 && (none_absent || present(k, run - 1)))
-                shared_->totals[row_of(k)] = v_[k][run - 1].value;
+                shared_->totals[row_of(k)].value = v_[k][run - 1].value;
         if (!none_absent && count_ % row != 0) {
 #pragma unroll
             for (int k = 0; k < steps; ++k)
 #pragma unroll
                 for (int e = 0; e < run; ++e)
-                    if (left_ == k * step + e + 1) shared_->totals[row_of(k)] = v_[k][e].value;
+                    if (left_ == k * step + e + 1) shared_->totals[row_of(k)].value = v_[k][e].value;
         }
     }
     /// By the leader: the offset of every row, and the aggregate.
     template <class Operator>
     __device__ A fold_totals(const Operator& op) {
         const int present = (count_ + row - 1) / row;
-        A sum = shared_->totals[0];
+        A sum = shared_->totals[0].value;
         if (present == rows) {
             // Batches: the reads of one do not wait for its sums.
             constexpr int batch = tuning::fold_batch(sizeof(A));
@@ -304,7 +332,7 @@ private:
             for (int r = 0; r < rows; r += batch) {
                 slot<A> next[batch];
 #pragma unroll
-                for (int i = 0; i < batch; ++i) next[i].value = shared_->totals[r + i];
+                for (int i = 0; i < batch; ++i) next[i].value = shared_->totals[r + i].value;
 #pragma unroll
                 for (int i = 0; i < batch; ++i) {
                     if (i == 0 && r == 0) continue; // row 0 has no offset
@@ -315,48 +343,17 @@ private:
         } else {
             for (int r = 1; r < present; ++r) {
                 shared_->offsets[r] = sum;
-                sum = polyscan::combine(op, sum, shared_->totals[r]);
+                sum = polyscan::combine(op, sum, shared_->totals[r].value);
             }
         }
         return sum;
-    }
-
-    /// By a warp that has rows: their offsets. The result is the fold of their totals and all before. Totals of one
-    /// warp are read while those of the warp before are added.
-    template <class Operator>
-    __device__ A fold_totals_before(const Operator& op) {
-        constexpr int each = steps * rows_at_once;
-        slot<A> sum, next[each];
-        const auto add = [&](const slot<A>& total, int r) {
-            sum.value = r == 0 ? total.value : polyscan::combine(op, sum.value, total.value);
-        };
-#pragma unroll
-        for (int i = 0; i < each; ++i) next[i].value = shared_->totals[i];
-#pragma unroll 2
-        for (int r = 0; r < Group::warp() * each; r += each) {
-            slot<A> now[each];
-#pragma unroll
-            for (int i = 0; i < each; ++i) now[i].value = next[i].value;
-#pragma unroll
-            for (int i = 0; i < each; ++i) next[i].value = shared_->totals[r + each + i];
-#pragma unroll
-            for (int i = 0; i < each; ++i) add(now[i], r + i);
-        }
-#pragma unroll
-        for (int i = 0; i < each; ++i) {
-            const int r = Group::warp() * each + i;
-            if (r * row >= count_) break;
-            if (Group::lane() == 0 && r > 0) shared_->offsets[r] = sum.value;
-            add(next[i], r);
-        }
-        return sum.value;
     }
 
     /// The output before the lane's k-th row: op(carry, offset of the row).
     template <class Operator>
     __device__ maybe<A> before_row(const Operator& op, const tile_entry<A>& entry, int k) const {
         if (row_of(k) == 0 || !present(k, 0)) return entry.carry;
-        return maybe<A>(cuda::combine(op, entry.carry, A(shared_->offsets[row_of(k)])));
+        return maybe<A>(cuda::combine(op, entry.carry, offset(k)));
     }
 
     /// The outputs of the k-th run move one place on. Lane 0 takes the output before the warp's first row of that step.
@@ -366,8 +363,7 @@ private:
         slot<A> before;
         before.value = shuffle_up(v_[k][run - 1].value, 1);
         if (Group::lane() == 0 && present(k, 0))
-            before.value = row_of(k) == 0 ? entry.previous.place.value
-                                          : cuda::combine(op, entry.carry, A(shared_->offsets[row_of(k)]));
+            before.value = row_of(k) == 0 ? entry.previous.place.value : cuda::combine(op, entry.carry, offset(k));
 #pragma unroll
         for (int e = run - 1; e > 0; --e) v_[k][e].value = v_[k][e - 1].value;
         v_[k][0].value = before.value;
@@ -375,7 +371,8 @@ private:
 
     storage* shared_;
     slot<A> v_[steps][run];
-    index_type first_ = 0; ///< this lane's first element
+    slot<A> offset_[steps]; ///< where the group has them in registers
+    index_type first_ = 0;  ///< this lane's first element
     int count_ = 0;
     bool whole_ = false; ///< all elements of this warp's rows exist
     int left_ = 0;       ///< of the tile from this lane's first element on

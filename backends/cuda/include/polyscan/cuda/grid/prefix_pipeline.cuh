@@ -262,6 +262,7 @@ public:
 
     __device__ void play() {
         if (threadIdx.x == 0) begin_barriers();
+        if (warp() == shape::load_warp) expect_tile();
         arch::wait_for_earlier_launch();
         ticket first{};
         if (threadIdx.x == shape::load_warp * warp_size) first = counter_.draw(); // on its way across the barrier
@@ -387,6 +388,12 @@ private:
         arch::publish_barriers();
     }
 
+    /// The tile that the block gets if blocks draw in the order of their numbers; in any case one that some block gets.
+    __device__ void expect_tile() const {
+        const std::uint32_t tile = blockIdx.x;
+        if (is_tile(tile)) expect_elements(request_, first_of(tile), first_of(tile) + count_of(tile));
+    }
+
     // --- load --------------------------------------------------------------------------------------------------------
 
     __device__ void load(ticket mine) {
@@ -470,7 +477,8 @@ private:
             if (i < word && whole_to + i < end) stage.data[whole_to + i] = from[whole_to + i];
             arch::before_next_copy();
         }
-        arch::start_copy(stage.data + whole_from, from + whole_from, whole_to - whole_from, visit.loaded);
+        arch::start_copy(stage.data + whole_from, from + whole_from, whole_to - whole_from, visit.loaded,
+                         size_ * shape::in_bytes <= tuning::evicted_first);
     }
 
     // --- reduce ------------------------------------------------------------------------------------------------------
@@ -764,8 +772,8 @@ private:
             }
             if constexpr (shape::exact)
                 sum.set(cuda::combine(request_.op, sum, next.value[size - 1].load()));
-            else
-                sum.set(fold_group<false>(next, sum, size));
+            else if (size == warp_size) // only the last group is smaller, whose sum nobody needs
+                sum.set(fold_group<false>(next, sum, warp_size));
             next.folded.arrive_warp();
             if (++turn == shape::gather_warps) {
                 turn = 0;
@@ -805,40 +813,31 @@ private:
         }
     }
     /// What is before a group and the group's values, folded from the left. By the folding warp all of them, the same
-    /// in all lanes; by a gatherer (`UpToLane`) in lane l those up to value l. Reads are ahead of the chain of sums.
+    /// in all lanes; by a gatherer (`UpToLane`) in lane l those up to value l. Reads are ahead of the chain of sums,
+    /// and may reach places that nobody has written: values of the group's own size are folded only.
     template <bool UpToLane>
     __device__ A fold_group(const gathered_group& group, const maybe<A>& before, int size) const {
-        const int last = UpToLane ? lane() : size - 1;
-        A sum = cuda::combine(request_.op, before, group.value[0].load());
+        const int last = UpToLane ? min(lane(), size - 1) : warp_size - 1;
         constexpr bool keeps = UpToLane && tuning::server_keeps_sums(sizeof(A), alignof(A));
+        A sum = cuda::combine(request_.op, before, group.value[0].load());
         [[maybe_unused]] A mine = sum; // where all lanes add all values
-        if (size == warp_size) {
-            constexpr int batch = tuning::server_fold_batch(sizeof(A), UpToLane, shape::blocks);
-            slot<A> next[batch];
-            const auto read = [&](int i, int k) {
-                if (k < warp_size) next[i].value = group.value[k].load();
-            };
+        constexpr int batch = tuning::server_fold_batch(sizeof(A), UpToLane, shape::blocks);
+        slot<A> next[batch];
+        const auto read = [&](int i, int k) {
+            if (k < warp_size) next[i].value = group.value[k].load();
+        };
 #pragma unroll
-            for (int i = 0; i < batch; ++i) read(i, 1 + i);
+        for (int i = 0; i < batch; ++i) read(i, 1 + i);
 #pragma unroll tuning::server_batches_unrolled(sizeof(A), UpToLane)
-            for (int first = 1; first < warp_size; first += batch) {
+        for (int first = 1; first < warp_size; first += batch) {
 #pragma unroll
-                for (int i = 0; i < batch; ++i) {
-                    if constexpr (keeps) {
-                        if (first + i < warp_size) sum = combined(sum, next[i].value);
-                        mine = select(first + i == lane(), sum, mine);
-                    } else {
-                        if (first + i <= last) sum = combined(sum, next[i].value);
-                    }
-                    read(i, first + batch + i);
-                }
+            for (int i = 0; i < batch; ++i) {
+                if (first + i <= (keeps ? size - 1 : last)) sum = combined(sum, next[i].value);
+                if constexpr (keeps) mine = select(first + i == lane(), sum, mine);
+                read(i, first + batch + i);
             }
-            if constexpr (keeps) return mine;
-        } else {
-#pragma unroll 1
-            for (int k = 1; k < size; ++k)
-                if (k <= last) sum = combined(sum, group.value[k].load());
         }
+        if constexpr (keeps) return mine;
         return sum;
     }
 

@@ -6,6 +6,10 @@
 ///     source.entry(tile, aggregate)       by all threads: what comes before the tile
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
+#include <polyscan/cuda/arch.cuh>
 #include <polyscan/cuda/block/brent_kung.cuh>
 #include <polyscan/cuda/block/coarse.cuh>
 #include <polyscan/cuda/block/kogge_stone.cuh>
@@ -32,6 +36,19 @@ __device__ void tile_pass(Scan& scan, const KernelRequest& request, index_type t
     const tile_entry<A> entry = source.entry(tile, aggregate.value);
     scan.store(request, entry);
     if (Scan::group::is_leader()) store_total(request, first + count, entry.carry, aggregate.value);
+}
+
+/// By one warp, a hint: elements first, ..., until - 1 of an input in memory come into the L2 cache. Before
+/// arch::wait_for_earlier_launch, too: what the earlier launch writes goes through that cache.
+template <class KernelRequest>
+__device__ void expect_elements(const KernelRequest& request, index_type first, index_type until) {
+    if constexpr (std::is_pointer_v<typename KernelRequest::input_type>) {
+        constexpr std::uintptr_t piece = sizeof(uint4);
+        const auto from = reinterpret_cast<std::uintptr_t>(request.input + first);
+        const auto to = reinterpret_cast<std::uintptr_t>(request.input + until);
+        const std::uintptr_t start = (from + piece - 1) / piece * piece, end = to / piece * piece;
+        if (start < end) arch::prefetch_to_l2(reinterpret_cast<const void*>(start), static_cast<unsigned>(end - start));
+    }
 }
 
 /// How many threads scan a tile, and how many blocks shall fit a multiprocessor.
