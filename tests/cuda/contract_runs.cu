@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contract_runs.hpp"
 
+#include <cstring>
+
 #include <thrust/device_vector.h>
 #include <thrust/iterator/counting_iterator.h>
 
@@ -33,6 +35,23 @@ void scan_squares_of_counting(cuda::backend& backend, std::uint64_t* out, index_
     inclusive_scan<std::uint64_t>(backend, counted(thrust::counting_iterator<std::uint64_t>(0), n), out, plus{},
                                   default_policy{},
                                   with_transform{[] __host__ __device__(std::uint64_t i) { return i * i; }});
+}
+
+namespace {
+
+struct bytes_of_floats {
+    unsigned char at[sizeof(three_floats)];
+    __host__ __device__ operator three_floats() const {
+        three_floats floats;
+        std::memcpy(&floats, at, sizeof floats);
+        return floats;
+    }
+};
+
+} // namespace
+
+void scan_bytes_as_floats(cuda::backend& backend, const unsigned char* in, three_floats* out, index_type n) {
+    inclusive_scan<three_floats>(backend, counted(reinterpret_cast<const bytes_of_floats*>(in), n), out, add_floats{});
 }
 
 bool thrust_vector_agrees(cuda::backend& backend) {

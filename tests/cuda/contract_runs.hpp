@@ -22,6 +22,18 @@ void scan_squares_of_counting(cuda::backend& backend, std::uint64_t* out, index_
 /// The same with thrust::device_vector's data; true if the results agree with `counted` pointers.
 bool thrust_vector_agrees(cuda::backend& backend);
 
+/// Three floats, which structs of bytes, at any address, become.
+struct three_floats {
+    float at[3];
+};
+/// Their sums. Float additions do not regroup.
+void scan_bytes_as_floats(cuda::backend& backend, const unsigned char* in, three_floats* out, index_type n);
+struct add_floats {
+    POLYSCAN_FUNCTION three_floats operator()(const three_floats& a, const three_floats& b) const {
+        return {{a.at[0] + b.at[0], a.at[1] + b.at[1], a.at[2] + b.at[2]}};
+    }
+};
+
 /// Sums of int8 into int8 under a grid algorithm over n elements of a pattern, checked on the device: every element.
 /// Returns the number of wrong ones.
 unsigned long long wrong_in_large(cuda::backend& backend, std::string_view policy, index_type n);

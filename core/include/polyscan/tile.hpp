@@ -60,10 +60,11 @@ constexpr tile_shape shape_of(block::coarse, index_type bytes) {
     return {threads, std::clamp<index_type>(48 * detail::kibibyte / (threads * bytes), 1, 4)};
 }
 constexpr tile_shape shape_of(block::warp_shuffle, index_type bytes) {
-    // A row is what a warp holds as one 16-byte vector per lane; 64 rows of 4- to 16-byte elements are 32 KiB. A
-    // quarter more where that doubles the elements (5, 10, 20, 40 bytes and some around): carries cost the same for
-    // each tile, and rows of 320 bytes would need almost twice as many as rows of 640.
-    return {64, std::clamp<index_type>(detail::bit_floor(std::max<index_type>(1, 640 / bytes)), 1, 128)};
+    // A row is what a warp holds as one 16-byte vector per lane; 64 rows of 4-, 8- and 16-byte elements are 32 KiB.
+    // Above 16 bytes a quarter more where that doubles the elements (20, 40 bytes and some below): carries cost the
+    // same for each tile, and rows of 320 bytes would need almost twice as many as rows of 640.
+    const index_type row_bytes = bytes <= 16 ? 512 : 640;
+    return {64, std::clamp<index_type>(detail::bit_floor(std::max<index_type>(1, row_bytes / bytes)), 1, 128)};
 }
 
 /// Tile shape of block algorithm `Block` for accumulator type `Accumulator`.

@@ -217,7 +217,7 @@ public:
         int resident_blocks = 0;
         int compiled_for = 0; ///< architecture
         std::size_t shared_memory_limit = 0;
-        int largest_cluster = 0;                        ///< that has been asked for
+        int largest_cluster = 0;                        ///< that the device holds, of what was asked for
         std::size_t shared_memory_prepared = 48 * 1024; ///< dynamic; more has to be asked for
     };
     /// To be filled in by the first launch of a kernel.

@@ -62,8 +62,11 @@ public:
             how.gridDim = dim3(static_cast<unsigned>(most));
             how.blockDim = dim3(static_cast<unsigned>(threads));
             how.dynamicSmemBytes = shared_memory;
-            check(cudaOccupancyMaxPotentialClusterSize(&known.largest_cluster, function, &how),
-                  "cudaOccupancyMaxPotentialClusterSize");
+            // Where the device cannot say, a block goes without others.
+            if (cudaOccupancyMaxPotentialClusterSize(&known.largest_cluster, function, &how) != cudaSuccess) {
+                cudaGetLastError(); // or the launch would report it
+                known.largest_cluster = 1;
+            }
             known.largest_cluster = std::clamp(known.largest_cluster, 1, most);
         }
         return known.largest_cluster;

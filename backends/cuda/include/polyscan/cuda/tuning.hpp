@@ -200,10 +200,10 @@ inline constexpr int transformed_at_once = 2;
 inline constexpr int heavy = 5;
 /// Warps that reduce: 8 / 4 took 524 / 523 us. Each takes registers from all.
 constexpr int pipeline_reduce_warps(int registers) { return registers < heavy ? 4 : 2; }
-/// Tiles of large values that move more than others do, of 36 bytes and more: chains of a block and of the server,
-/// which have one step for each tile or row, have more time; 16 warps instead of 18 leave 128 registers a thread.
-/// Structs of 40 bytes, 1 GiB, rows of 320 bytes and 18 warps / of 640 and 16: 734 / 538 us. Of 32 bytes (64 KiB) 633
-/// us with 18, 794 with 16.
+/// Tiles of large values that move more than others do, of 18 to 20 and 36 to 40 bytes: chains of a block and of the
+/// server, which have one step for each tile or row, have more time; 16 warps instead of 18 leave 128 registers a
+/// thread. Structs of 40 bytes, 1 GiB, rows of 320 bytes and 18 warps / of 640 and 16: 734 / 538 us. Of 32 bytes (64
+/// KiB) 633 us with 18, 794 with 16.
 constexpr bool moves_much(int traffic) { return traffic >= 72 * 1024; }
 /// Warps that gather groups of aggregates in turn. A turn takes about three ways through the L2 cache: 2 / 3 / 4 took
 /// 534 / 524 / 526 us. Small tiles come faster, but a fourth one shares its quarter of the multiprocessor with the
@@ -268,12 +268,12 @@ inline constexpr int prefetched_groups = 12;
 /// inputs took 3 to 6 % more; 256 made no difference.
 inline constexpr int looks_before_part = 128;
 /// Steps whose runs a lane works on at once, by the registers that a step's run takes: as many as fit 40 registers (24
-/// for packed structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
+/// for small structs, which are unpacked, and for large values, whose shuffles take as many again: structs of 24
 /// bytes, 1 GiB, 16 / 24 took 688 / 598 us, of 40 bytes, with registers for more, 24 / 40 took 559 / 539; 8 with two
 /// blocks a multiprocessor, so that nothing spills: floats, 1 GiB, 8 / 16 took 554 / 547 us), and 32 elements. And
 /// registers that it shuffles at once.
-constexpr int steps_at_once(int registers, int value_registers, int traffic, bool packed_structs, int run, int blocks) {
-    const bool few = packed_structs || (value_registers >= heavy && !moves_much(traffic));
+constexpr int steps_at_once(int registers, int value_registers, int traffic, bool small_structs, int run, int blocks) {
+    const bool few = small_structs || (value_registers >= heavy && !moves_much(traffic));
     const int room = blocks > 1 ? 8 : few ? 24 : 40;
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(room / registers, 1, 32 / run))));
 }

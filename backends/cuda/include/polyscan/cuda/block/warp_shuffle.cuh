@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rows of 512 to 640 bytes. A lane holds 16 bytes of a row in registers; Sklansky's tree runs first inside the lane,
-/// then across the lanes by shuffles. The row totals of a tile are folded from the left by one thread.
+/// Rows of at most 640 bytes, mostly 512. A lane holds 16 bytes of a row in registers; Sklansky's tree runs first
+/// inside the lane, then across the lanes by shuffles. The row totals of a tile are folded from the left by one thread.
 ///
 /// A row of large elements has fewer than 32 of them: then a warp holds several rows side by side.
 #pragma once
@@ -277,6 +277,10 @@ private:
             if (lane > 0) put_before<Full>(op, before, k);
         }
     }
+    /// -0 + x is x: then no addition is predicated, which would cost a move. It takes registers, which others lack.
+    template <bool Full, class Operator>
+    static constexpr bool adds_zero = Full && std::is_floating_point_v<A> && std::is_same_v<Operator, plus> &&
+                                      requires { Group::has_offsets_in_registers; };
     /// Across lanes, in the policy's tree.
     template <bool Full, class Operator>
     __device__ void scan_halves(const Operator& op) {
@@ -291,8 +295,7 @@ private:
                 for (int k = 0; k < at_once; ++k)
                     below[k].value = shuffle_from(v_[first + k][run - 1].value, d - 1, 2 * d);
                 const bool is_upper = (Group::lane() & d) != 0;
-                if constexpr (Full && std::is_floating_point_v<A> && std::is_same_v<Operator, plus>) {
-                    // -0 + x is x: no addition is predicated, which would cost a move.
+                if constexpr (adds_zero<Full, Operator>) {
 #pragma unroll
                     for (int k = 0; k < at_once; ++k)
                         put_before<Full>(op, is_upper ? below[k].value : A(-0.0), first + k);

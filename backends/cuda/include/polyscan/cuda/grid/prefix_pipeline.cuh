@@ -102,7 +102,7 @@ struct pipeline_shape {
     /// lanes read from different banks, and neighbours share a shuffle. Outputs leave through the stage.
     static constexpr int lanes = [] {
         const int row = static_cast<int>(tree.run), most = std::min(row, warp_size);
-        const bool is_large = sizeof(A) > sizeof(uint2) && alignof(A) >= sizeof(std::uint32_t);
+        const bool is_large = sizeof(A) > sizeof(uint2) && alignof(In) >= sizeof(std::uint32_t);
         if (exact || !is_large || in_bytes != sizeof(A) || out_bytes != sizeof(A)) return most;
         const auto fill_accesses = [&](int few) { return row / few * sizeof(A) % sizeof(uint4) == 0; };
         int few = most;
@@ -897,9 +897,8 @@ private:
             // A tile may end before its end; the warps before that one do as everywhere.
             if ((warp() + 1) * shape::steps_each * step <= count) {
                 constexpr int at_once =
-                    std::min(shape::steps_each,
-                             tuning::steps_at_once(steps_registers, value_registers, shape::traffic,
-                                                   shape::regroups && !std::is_arithmetic_v<A>, run, shape::blocks));
+                    std::min(shape::steps_each, tuning::steps_at_once(steps_registers, value_registers, shape::traffic,
+                                                                      unpacks_structs, run, shape::blocks));
                 if constexpr (shape::rewrites) {
                     if (rewrites())
                         scan_whole_steps<at_once, true>(now);
@@ -928,6 +927,8 @@ private:
         }
     }
     static constexpr int value_registers = shape::value_registers;
+    static constexpr bool unpacks_structs =
+        !std::is_arithmetic_v<A> && (shape::regroups || (run > 1 && packed_run<A, run>::has_words));
     static constexpr int steps_registers =
         shape::regroups ? in_run::registers + value_registers : run * value_registers;
 
@@ -1172,7 +1173,8 @@ private:
                     store_through_stage<uint4, N>(p, out);
                     return;
                 }
-                if constexpr (run > 1 && out_run::joins_accesses) {
+                // Stages are aligned like inputs are.
+                if constexpr (run > 1 && out_run::joins_accesses && alignof(In) % alignof(Out) == 0) {
                     if (Full) {
                         store_through_stage<detail::word_of_size<std::min(out_run::granule, 8)>, N>(p, out);
                         return;
