@@ -39,19 +39,20 @@ void scan_squares_of_counting(cuda::backend& backend, std::uint64_t* out, index_
 
 namespace {
 
-struct bytes_of_floats {
-    unsigned char at[sizeof(three_floats)];
-    __host__ __device__ operator three_floats() const {
-        three_floats floats;
-        std::memcpy(&floats, at, sizeof floats);
-        return floats;
+struct words_of_doubles {
+    std::uint32_t at[sizeof(three_doubles) / sizeof(std::uint32_t)];
+    __host__ __device__ operator three_doubles() const {
+        three_doubles doubles;
+        std::memcpy(&doubles, at, sizeof doubles);
+        return doubles;
     }
 };
 
 } // namespace
 
-void scan_bytes_as_floats(cuda::backend& backend, const unsigned char* in, three_floats* out, index_type n) {
-    inclusive_scan<three_floats>(backend, counted(reinterpret_cast<const bytes_of_floats*>(in), n), out, add_floats{});
+void scan_words_as_doubles(cuda::backend& backend, const std::uint32_t* in, three_doubles* out, index_type n) {
+    inclusive_scan<three_doubles>(backend, counted(reinterpret_cast<const words_of_doubles*>(in), n), out,
+                                  add_doubles{});
 }
 
 bool thrust_vector_agrees(cuda::backend& backend) {

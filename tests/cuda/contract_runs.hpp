@@ -22,14 +22,14 @@ void scan_squares_of_counting(cuda::backend& backend, std::uint64_t* out, index_
 /// The same with thrust::device_vector's data; true if the results agree with `counted` pointers.
 bool thrust_vector_agrees(cuda::backend& backend);
 
-/// Three floats, which structs of bytes, at any address, become.
-struct three_floats {
-    float at[3];
+/// Three doubles, which structs of 32-bit words become.
+struct three_doubles {
+    double at[3];
 };
-/// Their sums. Float additions do not regroup.
-void scan_bytes_as_floats(cuda::backend& backend, const unsigned char* in, three_floats* out, index_type n);
-struct add_floats {
-    POLYSCAN_FUNCTION three_floats operator()(const three_floats& a, const three_floats& b) const {
+/// Their sums. Additions of doubles do not regroup.
+void scan_words_as_doubles(cuda::backend& backend, const std::uint32_t* in, three_doubles* out, index_type n);
+struct add_doubles {
+    POLYSCAN_FUNCTION three_doubles operator()(const three_doubles& a, const three_doubles& b) const {
         return {{a.at[0] + b.at[0], a.at[1] + b.at[1], a.at[2] + b.at[2]}};
     }
 };

@@ -393,24 +393,24 @@ TEST_CASE("iterators: counting with a lambda, thrust vectors") {
 TEST_CASE("inputs less aligned than outputs of the same size") {
     NEEDS_DEVICE();
     cuda::backend on;
-    constexpr auto size = static_cast<index_type>(sizeof(three_floats));
+    constexpr auto words = static_cast<index_type>(sizeof(three_doubles) / sizeof(std::uint32_t));
     for (const index_type n : {index_type{100}, index_type{50'000}, index_type{700'001}}) {
         const std::vector<int32> x = numbers(3 * n);
-        std::vector<three_floats> floats(static_cast<std::size_t>(n));
-        for (std::size_t i = 0; i < floats.size(); ++i)
-            for (std::size_t k = 0; k < 3; ++k) floats[i].at[k] = static_cast<float>(x[3 * i + k]) * 0.001F;
-        const std::vector<three_floats> expected =
-            reference::policy_order(default_policy{}, floats, add_floats{}, std::optional<three_floats>{});
-        for (const index_type offset : {0, 1, 2, 4, 13}) {
+        std::vector<three_doubles> doubles(static_cast<std::size_t>(n));
+        for (std::size_t i = 0; i < doubles.size(); ++i)
+            for (std::size_t k = 0; k < 3; ++k) doubles[i].at[k] = x[3 * i + k] * 0.001;
+        const std::vector<three_doubles> expected =
+            reference::policy_order(default_policy{}, doubles, add_doubles{}, std::optional<three_doubles>{});
+        for (const index_type offset : {0, 1, 2, 3}) {
             CAPTURE(n);
             CAPTURE(offset);
-            auto in = on.allocate<unsigned char>(n * size + offset);
-            auto out = on.allocate<three_floats>(n);
-            on.copy_to_device(in.data() + offset, reinterpret_cast<const unsigned char*>(floats.data()), n * size);
-            scan_bytes_as_floats(on, in.data() + offset, out.data(), n);
-            std::vector<three_floats> y(floats.size());
+            auto in = on.allocate<std::uint32_t>(n * words + offset);
+            auto out = on.allocate<three_doubles>(n);
+            on.copy_to_device(in.data() + offset, reinterpret_cast<const std::uint32_t*>(doubles.data()), n * words);
+            scan_words_as_doubles(on, in.data() + offset, out.data(), n);
+            std::vector<three_doubles> y(doubles.size());
             on.copy_to_host(y.data(), out.data(), n);
-            CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(three_floats)) == 0);
+            CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(three_doubles)) == 0);
         }
     }
 }
