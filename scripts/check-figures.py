@@ -316,10 +316,13 @@ def check_host(readme, results, performance, gpu_sums):
         return {column: [where(state, row=row)["ratio"] for row in rows] for column, state in ((1, near), (2, far))}
 
     performance.table("2^24 elements ([NEAR]", host_row)
-    gbps = [where(long, row="move 4 to 4 bytes", n=2**n)["gbps"] for n in (27, 28)]
+    long_near = [row for row in long if row["empty_region_us"] < 0.8]
+    long_far = [row for row in long if row["empty_region_us"] >= 0.8]
     order = ("int32", "float", "int64", "double")
-    performance.sentence("int32, float, int64 and double have #, #, # and # of a copy of # GB/s at 2^27 in FAR, and #, #, # and # of "
-                         "one of # at 2^28 in NEAR", *sums(long, 2**27, order), gbps[0], *sums(long, 2**28, order), gbps[1])
+    performance.sentence("int32, float, int64 and double have #, #, # and # of a copy of # GB/s at 2^27 in FAR, #, #, # and # of one of "
+                         "# at 2^28 there, and #, #, # and # of one of # at 2^28 in NEAR",
+                         *(value for rows, n in ((long_far, 2**27), (long_far, 2**28), (long_near, 2**28))
+                           for value in (*sums(rows, n, order), where(rows, row="move 4 to 4 bytes", n=n)["gbps"])))
     in_order = ("int32", "int64", "float", "double")
     short = {"NVIDIA H200": gpu_sums["cuda"], "16 cores": sums(xeon, 2**27, in_order), "2 cores": sums(near, 2**24, in_order),
              "the same": sums(far, 2**24, in_order)}
