@@ -264,6 +264,10 @@ def check_gpu(readme, results, performance):
     performance.table("Few elements, launched in a graph", lambda label, titles: {
         column: [microseconds(gpu.graph("float32", power(titles[column]), "cuda" if label == "scan" else "copy"))]
         for column in range(1, len(titles))})
+    times = [microseconds(gpu.graph(dtype, n)) / microseconds(gpu.graph(dtype, n, "copy"))
+             for dtype in ("float32", "int32", "float64") for n in range(10, 17)]
+    performance.sentence("floats take #, #, #, #, #, # and # times as long, int32 #, #, #, #, #, # and #, "
+                         "doubles #, #, #, #, #, # and #.", *times)
     performance.sentence("int32 takes # (2^10), # (2^13) and # (2^16)", *(microseconds(gpu.graph("int32", n)) for n in (10, 13, 16)))
     performance.table("Float sums, copy ratio (microseconds)", lambda label, titles: {
         column: [ratio(row), microseconds(row)] for column in range(1, len(titles))

@@ -280,6 +280,7 @@ TEST_CASE("accepted: bool, in a backend's memory and as an accumulator") {
     for (int i = 0; i < n; ++i) in.data()[i] = i == 3'000;
     every_grid([&](auto how) {
         bool any = false;
+        for (int i = 0; i < n; ++i) out.data()[i] = i < 3'000; // all wrong
         inclusive_scan(on, counted(in.data(), n), out.data(), plus{}, how, total_to{&any});
         on.synchronize();
         CHECK((!out.data()[2'999] && out.data()[3'000] && out.data()[n - 1] && any));

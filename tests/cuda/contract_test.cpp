@@ -407,6 +407,8 @@ TEST_CASE("inputs less aligned than outputs of the same size") {
             auto in = on.allocate<std::uint32_t>(n * words + offset);
             auto out = on.allocate<three_doubles>(n);
             on.copy_to_device(in.data() + offset, reinterpret_cast<const std::uint32_t*>(doubles.data()), n * words);
+            cuda::check(cudaMemsetAsync(out.data(), 0xa5, doubles.size() * sizeof(three_doubles), on.stream()),
+                        "cudaMemsetAsync"); // another offset's outputs would be right
             scan_words_as_doubles(on, in.data() + offset, out.data(), n);
             std::vector<three_doubles> y(doubles.size());
             on.copy_to_host(y.data(), out.data(), n);
